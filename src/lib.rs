@@ -3,3 +3,4 @@
 //! < script < front. tests/tidy.rs enforces it.
 
 pub mod base;
+pub mod script;
