@@ -1,0 +1,6 @@
+//! For: the facts of x86-64: registers, flags, instructions, disassembly.
+//! May use: base, and iced-x86 for decoding and formatting.
+//! Must never know: processes, files, scripts; everything here is pure.
+
+pub mod flags;
+pub mod registers;

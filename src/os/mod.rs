@@ -1,0 +1,5 @@
+//! For: system calls, the only `unsafe` code: thin, total wrappers, one kernel family per file.
+//! May use: base, libc, nix, procfs.
+//! Must never know: policy: what a stop means, what a breakpoint is, who asked.
+
+pub mod poll;

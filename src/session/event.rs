@@ -1,0 +1,153 @@
+//! What a run reports: data for scripts and front ends, no text.
+
+use crate::base::addr::VirtAddr;
+use crate::base::id::{BreakpointId, Pid, StopSeq, Tid};
+use crate::base::signal::Signal;
+use std::time::Duration;
+
+/// The debuggee, as seen from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    None,
+    Stopped,
+    Running,
+    Exited(i32),
+    Killed(Signal),
+    Detached,
+}
+
+/// One reported stop, or the end of the process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StopEvent {
+    pub seq: StopSeq,
+    pub tid: Option<Tid>,
+    /// None when nothing is left to look at, or when nobody asked yet (a step within a batch).
+    pub pc: Option<VirtAddr>,
+    /// What the event is called.
+    pub reason: Reason,
+    /// What happened at the same instant to the same thread: a step that landed on a breakpoint.
+    pub also: Vec<Reason>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// The program stands at its first instruction, or at `main` when that was asked for.
+    Entry,
+    /// An attached process was stopped.
+    Attached,
+    Step {
+        done: u64,
+        total: u64,
+    },
+    Breakpoint(BreakpointHit),
+    Signal(SignalStop),
+    Exit {
+        status: i32,
+    },
+    Killed {
+        signal: Signal,
+    },
+    Timeout {
+        bound: Duration,
+        doing: Doing,
+    },
+    Interrupted {
+        doing: Doing,
+    },
+    /// A single step did not end: the instruction waits in the kernel.
+    Blocked {
+        doing: Doing,
+    },
+    Exec {
+        path: String,
+    },
+    Fork {
+        child: Pid,
+        kind: ForkKind,
+    },
+    Thread {
+        tid: Tid,
+        started: bool,
+    },
+    Detached,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ForkKind {
+    Fork,
+    Vfork,
+    Clone,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BreakpointHit {
+    pub id: BreakpointId,
+    pub name: Option<String>,
+    pub hits: u64,
+}
+
+/// siginfo of a signal about to be delivered (sigaction(2)).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SignalStop {
+    pub signal: Signal,
+    /// `si_code` by its name, such as SEGV_MAPERR; a number when it has none.
+    pub code: String,
+    /// `si_addr` of faults.
+    pub addr: Option<u64>,
+    /// `si_pid` of signals that a process sent.
+    pub sender: Option<Pid>,
+}
+
+/// What a thread that had to be stopped was busy with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Doing {
+    /// In a read of its standard input, and nothing is there to read.
+    WaitingStdin,
+    /// In another system call that waits.
+    Syscall {
+        number: u64,
+        name: Option<&'static str>,
+    },
+    Running,
+}
+
+/// How an event type continues when no listener has an opinion, and what a listener may say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    Stop,
+    Continue,
+}
+
+/// Event types that somebody listens to: what nobody wants need not leave the engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wants {
+    pub step: bool,
+    pub output: bool,
+    pub fork: bool,
+    pub exec: bool,
+    pub thread: bool,
+}
+
+/// One return from a run that is under way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// The debuggee stands still. `default` holds unless a listener objects.
+    Event { event: StopEvent, default: Verdict },
+    /// The run is over, whatever listeners say.
+    Done(StopEvent),
+    /// New output, and somebody listens for it; the debuggee may be running.
+    Output,
+    /// Patience ended first; the run goes on.
+    Pending,
+}
+
+/// How long one call of `advance` may take, beside the run's own bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Patience {
+    /// Until something happens.
+    Event,
+    /// Until something happens, or this instant, or the waker.
+    Until(std::time::Instant),
+    /// Until something happens or the waker.
+    Wake,
+}
