@@ -118,14 +118,52 @@ pub enum Verdict {
     Continue,
 }
 
+/// The types that listeners are registered for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EventKind {
+    Step,
+    Breakpoint,
+    Signal,
+    Exit,
+    Output,
+    Exec,
+    Fork,
+    Thread,
+}
+
 /// Event types that somebody listens to: what nobody wants need not leave the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Wants {
-    pub step: bool,
-    pub output: bool,
-    pub fork: bool,
-    pub exec: bool,
-    pub thread: bool,
+pub struct Wants(u16);
+
+impl Wants {
+    pub fn add(&mut self, kind: EventKind) {
+        self.0 |= 1 << kind as u16;
+    }
+
+    pub const fn has(self, kind: EventKind) -> bool {
+        self.0 & (1 << kind as u16) != 0
+    }
+}
+
+impl Reason {
+    /// The listener type that this reason is delivered to, if there is one.
+    pub const fn kind(&self) -> Option<EventKind> {
+        match self {
+            Self::Step { .. } => Some(EventKind::Step),
+            Self::Breakpoint(_) => Some(EventKind::Breakpoint),
+            Self::Signal(_) => Some(EventKind::Signal),
+            Self::Exit { .. } | Self::Killed { .. } => Some(EventKind::Exit),
+            Self::Exec { .. } => Some(EventKind::Exec),
+            Self::Fork { .. } => Some(EventKind::Fork),
+            Self::Thread { .. } => Some(EventKind::Thread),
+            Self::Entry
+            | Self::Attached
+            | Self::Timeout { .. }
+            | Self::Interrupted { .. }
+            | Self::Blocked { .. }
+            | Self::Detached => None,
+        }
+    }
 }
 
 /// One return from a run that is under way.

@@ -3,4 +3,10 @@
 //! Must never know: JavaScript, text formats, front ends. It returns data, never text.
 
 pub mod control;
+pub mod error;
 pub mod event;
+pub mod info;
+pub mod request;
+pub mod run;
+pub mod session;
+pub mod snapshot;

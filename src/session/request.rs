@@ -1,0 +1,77 @@
+//! What the user asks for, as plain data.
+
+use crate::base::addr::VirtAddr;
+use crate::base::id::BreakpointId;
+use crate::base::signal::Signal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How to start a program (interface.md, section 5).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SpawnSpec {
+    pub program: String,
+    pub args: Vec<Vec<u8>>,
+    /// Merged into the debugger's own environment; None removes a name.
+    pub env: Vec<(String, Option<String>)>,
+    pub cwd: Option<PathBuf>,
+    pub stdin: StdinSpec,
+    pub tty: bool,
+    /// Leave address space layout randomisation on.
+    pub aslr: bool,
+    pub stop_at_main: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum StdinSpec {
+    #[default]
+    Pipe,
+    Null,
+    /// A pipe with this text in it, closed behind it.
+    Text(Vec<u8>),
+    File(PathBuf),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunKind {
+    Step { count: u64 },
+    Continue,
+}
+
+/// What happens to a signal the selected thread is stopped with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SignalChoice {
+    /// As the signal's policy says.
+    #[default]
+    Policy,
+    Suppress,
+    Deliver(Signal),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunRequest {
+    pub kind: RunKind,
+    /// None: unbounded (background runs).
+    pub bound: Option<Duration>,
+    pub signal: SignalChoice,
+}
+
+/// Where the user wants something.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Where {
+    Addr(VirtAddr),
+    /// `main`, `main+0x10`, `*main`, `file.c:12`, `lib!symbol`, `0x401136`.
+    Text(String),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BreakpointKey {
+    Id(BreakpointId),
+    Name(String),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SignalPolicy {
+    pub stop: bool,
+    pub pass: bool,
+    pub print: bool,
+}
