@@ -3,8 +3,10 @@
 //! < script < front. tests/tidy.rs enforces it.
 
 pub mod base;
-pub mod os;
+
 pub mod arch;
+pub mod os;
+
 pub mod session;
-pub mod output;
+
 pub mod script;
