@@ -3,10 +3,8 @@
 //! < script < front. tests/tidy.rs enforces it.
 
 pub mod base;
-
-pub mod arch;
 pub mod os;
-
+pub mod arch;
 pub mod session;
-
+pub mod output;
 pub mod script;
