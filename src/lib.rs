@@ -2,9 +2,9 @@
 //! never import each other: base < os | arch < sandbox | tracee | symbols < unwind < session < output
 //! < script < front. tests/tidy.rs enforces it.
 
+pub mod arch;
 pub mod base;
 pub mod os;
-pub mod arch;
-pub mod session;
 pub mod output;
 pub mod script;
+pub mod session;

@@ -2,4 +2,13 @@
 //! May use: base, libc, nix, procfs.
 //! Must never know: policy: what a stop means, what a breakpoint is, who asked.
 
+pub mod error;
 pub mod poll;
+pub mod process;
+pub mod procfs;
+pub mod ptrace;
+pub mod signals;
+pub mod spawn;
+pub mod stdio;
+pub mod vm;
+pub mod wait;

@@ -1,14 +1,16 @@
 //! What other threads may ask of the engine thread: to stop what it is doing, or to end.
 
 use crate::os::poll::Waker;
+use crate::os::signals;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Shared by the engine thread, the thread that reads requests, and the signal handlers.
 #[derive(Debug)]
 pub struct Control {
-    interrupt: AtomicBool,
-    terminate: AtomicBool,
+    interrupt: Arc<AtomicBool>,
+    terminate: Arc<AtomicBool>,
     busy: AtomicBool,
     waker: Waker,
 }
@@ -16,11 +18,20 @@ pub struct Control {
 impl Control {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
-            interrupt: AtomicBool::new(false),
-            terminate: AtomicBool::new(false),
+            interrupt: Arc::default(),
+            terminate: Arc::default(),
             busy: AtomicBool::new(false),
             waker: Waker::new()?,
         })
+    }
+
+    /// SIGINT interrupts, SIGTERM and SIGHUP terminate, from now on and for the whole process.
+    pub fn watch_signals(&self) -> io::Result<()> {
+        signals::watch(
+            Arc::clone(&self.interrupt),
+            Arc::clone(&self.terminate),
+            self.waker.clone(),
+        )
     }
 
     /// Asks that the present run or script ends now. Remembered until taken.

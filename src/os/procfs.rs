@@ -1,0 +1,181 @@
+//! What /proc says of a process (proc(5)), as plain data.
+
+use crate::base::addr::{AddrRange, VirtAddr};
+use crate::base::id::{Pid, Tid};
+use procfs::process::{MMPermissions, MMapPath, Process};
+use std::path::PathBuf;
+
+/// One line of /proc/PID/maps.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mapping {
+    pub range: AddrRange,
+    /// `r-xp`
+    pub perms: String,
+    pub executable: bool,
+    pub offset: u64,
+    pub device: (i32, i32),
+    pub inode: u64,
+    pub path: MappedPath,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MappedPath {
+    /// A file; the flag says that it was deleted or replaced since.
+    File(PathBuf, bool),
+    /// `[heap]`, `[stack]`, `[vdso]` and the like, with their brackets.
+    Special(String),
+    Anonymous,
+}
+
+impl MappedPath {
+    pub fn text(&self) -> String {
+        match self {
+            Self::File(path, false) => path.to_string_lossy().into_owned(),
+            Self::File(path, true) => format!("{} (deleted)", path.to_string_lossy()),
+            Self::Special(name) => name.clone(),
+            Self::Anonymous => String::new(),
+        }
+    }
+}
+
+/// A process that is gone, or may not be looked at, has no mappings.
+pub fn maps(pid: Pid) -> Option<Vec<Mapping>> {
+    let maps = Process::new(pid.raw()).ok()?.maps().ok()?;
+    Some(maps.into_iter().map(mapping).collect())
+}
+
+fn mapping(map: procfs::process::MemoryMap) -> Mapping {
+    Mapping {
+        range: AddrRange::new(VirtAddr::new(map.address.0), VirtAddr::new(map.address.1)),
+        perms: perms(map.perms),
+        executable: map.perms.contains(MMPermissions::EXECUTE),
+        offset: map.offset,
+        device: map.dev,
+        inode: map.inode,
+        path: mapped_path(map.pathname),
+    }
+}
+
+fn perms(perms: MMPermissions) -> String {
+    let letter = |bit, letter| if perms.contains(bit) { letter } else { '-' };
+    [
+        letter(MMPermissions::READ, 'r'),
+        letter(MMPermissions::WRITE, 'w'),
+        letter(MMPermissions::EXECUTE, 'x'),
+        if perms.contains(MMPermissions::SHARED) {
+            's'
+        } else {
+            'p'
+        },
+    ]
+    .into_iter()
+    .collect()
+}
+
+fn mapped_path(path: MMapPath) -> MappedPath {
+    match path {
+        MMapPath::Path(path) => {
+            let text = path.to_string_lossy();
+            match text.strip_suffix(" (deleted)") {
+                Some(bare) => MappedPath::File(PathBuf::from(bare), true),
+                None => MappedPath::File(path, false),
+            }
+        }
+        MMapPath::Heap => MappedPath::Special("[heap]".to_owned()),
+        MMapPath::Stack => MappedPath::Special("[stack]".to_owned()),
+        MMapPath::TStack(tid) => MappedPath::Special(format!("[stack:{tid}]")),
+        MMapPath::Vdso => MappedPath::Special("[vdso]".to_owned()),
+        MMapPath::Vvar => MappedPath::Special("[vvar]".to_owned()),
+        MMapPath::Vsyscall => MappedPath::Special("[vsyscall]".to_owned()),
+        MMapPath::Rollup => MappedPath::Special("[rollup]".to_owned()),
+        MMapPath::Vsys(_) => MappedPath::Special("[vsys]".to_owned()),
+        MMapPath::Other(name) => MappedPath::Special(format!("[{name}]")),
+        MMapPath::Anonymous => MappedPath::Anonymous,
+    }
+}
+
+/// Threads of a process, lowest id first.
+pub fn tids(pid: Pid) -> Vec<Tid> {
+    let Some(tasks) = Process::new(pid.raw())
+        .ok()
+        .and_then(|process| process.tasks().ok())
+    else {
+        return Vec::new();
+    };
+    let mut tids: Vec<Tid> = tasks.flatten().map(|task| Tid::new(task.tid)).collect();
+    tids.sort_unstable();
+    tids
+}
+
+/// Who a process is, as far as a refused attach needs to know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    pub process: Pid,
+    pub uid: u32,
+    pub tracer: Option<Pid>,
+    pub is_zombie: bool,
+    pub is_kernel_thread: bool,
+}
+
+pub fn identity(pid: Pid) -> Option<Identity> {
+    let process = Process::new(pid.raw()).ok()?;
+    let status = process.status().ok()?;
+    Some(Identity {
+        process: Pid::new(status.tgid),
+        uid: status.ruid,
+        tracer: (status.tracerpid != 0).then(|| Pid::new(status.tracerpid)),
+        is_zombie: status.state.starts_with(['Z', 'X']),
+        // A kernel thread has no memory of its own: no VmSize line.
+        is_kernel_thread: status.vmsize.is_none() && !status.state.starts_with(['Z', 'X']),
+    })
+}
+
+/// The target of /proc/PID/exe, " (deleted)" and all.
+pub fn exe(pid: Pid) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/exe")).ok()
+}
+
+/// Where descriptor `fd` of the process leads, such as `pipe:[1234]`.
+pub fn descriptor(pid: Pid, fd: u64) -> Option<String> {
+    let target = std::fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?;
+    Some(target.to_string_lossy().into_owned())
+}
+
+/// One value of the auxiliary vector, such as AT_ENTRY.
+pub fn auxv(pid: Pid, key: u64) -> Option<u64> {
+    Process::new(pid.raw())
+        .ok()?
+        .auxv()
+        .ok()?
+        .get(&key)
+        .copied()
+}
+
+/// Entry point of the program (getauxval(3)).
+pub const AT_ENTRY: u64 = 9;
+/// Where the program headers are mapped.
+pub const AT_PHDR: u64 = 3;
+
+/// What a sysctl file holds, trimmed.
+pub fn sysctl(path: &str) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::process::own_pid;
+
+    #[test]
+    fn this_process_is_as_expected() {
+        let maps = maps(own_pid()).expect("readable");
+        assert!(maps.iter().any(|map| map.executable && map.perms == "r-xp"));
+        let identity = identity(own_pid()).expect("alive");
+        assert_eq!(identity.process, own_pid());
+        assert!(!identity.is_zombie && !identity.is_kernel_thread);
+        assert!(auxv(own_pid(), AT_ENTRY).is_some());
+        assert!(!tids(own_pid()).is_empty());
+        assert_eq!(super::maps(Pid::new(i32::MAX)), None);
+    }
+}

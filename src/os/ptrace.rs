@@ -1,0 +1,150 @@
+//! The ptrace(2) requests in use. All must come from the thread that attached; from any other the
+//! kernel answers ESRCH. nix's wrappers are not used where a signal is passed: its enum ends at 31.
+#![allow(unsafe_code)]
+
+use crate::base::id::Tid;
+use crate::base::signal::Signal;
+use std::io;
+
+/// Words in the NT_PRSTATUS register set.
+pub const REGISTER_WORDS: usize = 27;
+
+/// Options that every tracee gets: a fork is never missed, an exec is told from a SIGTRAP.
+const OPTIONS: i32 = libc::PTRACE_O_TRACESYSGOOD
+    | libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACEVFORKDONE
+    | libc::PTRACE_O_TRACEEXEC;
+
+/// What becomes of the tracees when the tracer dies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnTracerExit {
+    /// SIGKILL: what this debugger started does not outlive it.
+    Kill,
+    /// They are detached and run on.
+    Release,
+}
+
+pub fn seize(tid: Tid, on_exit: OnTracerExit) -> io::Result<()> {
+    let options = match on_exit {
+        OnTracerExit::Kill => OPTIONS | libc::PTRACE_O_EXITKILL,
+        OnTracerExit::Release => OPTIONS,
+    };
+    request(libc::PTRACE_SEIZE, tid, 0, word(options))
+}
+
+/// Asks a running tracee to stop; any stop that it enters first answers the request.
+pub fn interrupt(tid: Tid) -> io::Result<()> {
+    request(libc::PTRACE_INTERRUPT, tid, 0, 0)
+}
+
+pub fn cont(tid: Tid, signal: Option<Signal>) -> io::Result<()> {
+    request(libc::PTRACE_CONT, tid, 0, signal_word(signal))
+}
+
+pub fn single_step(tid: Tid, signal: Option<Signal>) -> io::Result<()> {
+    request(libc::PTRACE_SINGLESTEP, tid, 0, signal_word(signal))
+}
+
+/// Leaves a group-stopped tracee stopped, but able to report what ends the stop.
+pub fn listen(tid: Tid) -> io::Result<()> {
+    request(libc::PTRACE_LISTEN, tid, 0, 0)
+}
+
+pub fn detach(tid: Tid, signal: Option<Signal>) -> io::Result<()> {
+    request(libc::PTRACE_DETACH, tid, 0, signal_word(signal))
+}
+
+pub fn registers(tid: Tid, words: &mut [u64; REGISTER_WORDS]) -> io::Result<()> {
+    let mut iov = libc::iovec {
+        iov_base: words.as_mut_ptr().cast(),
+        iov_len: size_of_val(words),
+    };
+    request(
+        libc::PTRACE_GETREGSET,
+        tid,
+        libc::NT_PRSTATUS as usize,
+        std::ptr::from_mut(&mut iov).addr(),
+    )
+}
+
+pub fn set_registers(tid: Tid, words: &[u64; REGISTER_WORDS]) -> io::Result<()> {
+    let mut iov = libc::iovec {
+        iov_base: words.as_ptr().cast_mut().cast(),
+        iov_len: size_of_val(words),
+    };
+    request(
+        libc::PTRACE_SETREGSET,
+        tid,
+        libc::NT_PRSTATUS as usize,
+        std::ptr::from_mut(&mut iov).addr(),
+    )
+}
+
+/// The number that comes with a ptrace event: a new tid, an old one, an exit status.
+pub fn event_message(tid: Tid) -> io::Result<u64> {
+    let mut message: libc::c_ulong = 0;
+    request(
+        libc::PTRACE_GETEVENTMSG,
+        tid,
+        0,
+        std::ptr::from_mut(&mut message).addr(),
+    )?;
+    Ok(message)
+}
+
+/// The parts of a siginfo that mean something for its kind (sigaction(2)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SigInfo {
+    pub signo: i32,
+    pub code: i32,
+    /// `si_addr`, the first word of the union: only for faults.
+    pub addr: u64,
+    /// `si_pid`, the same place: only for signals that a process sent.
+    pub pid: i32,
+}
+
+pub fn siginfo(tid: Tid) -> io::Result<SigInfo> {
+    // SAFETY: siginfo_t is plain integers and pointers; all zeroes is a value of it.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    request(
+        libc::PTRACE_GETSIGINFO,
+        tid,
+        0,
+        std::ptr::from_mut(&mut info).addr(),
+    )?;
+    // SAFETY: the kernel filled the structure; both are reads of initialised words of its union.
+    let (addr, pid) = unsafe { (info.si_addr().addr() as u64, info.si_pid()) };
+    Ok(SigInfo {
+        signo: info.si_signo,
+        code: info.si_code,
+        addr,
+        pid,
+    })
+}
+
+fn request(request: libc::c_uint, tid: Tid, addr: usize, data: usize) -> io::Result<()> {
+    // SAFETY: every caller passes either plain numbers or the address of a live local of the size that
+    // the request reads or writes; a wrong tid is an error of the kernel, not a fault.
+    let result = unsafe {
+        libc::ptrace(
+            request,
+            tid.raw(),
+            std::ptr::without_provenance_mut::<libc::c_void>(addr),
+            std::ptr::with_exposed_provenance_mut::<libc::c_void>(data),
+        )
+    };
+    if result == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+fn word(value: i32) -> usize {
+    usize::try_from(value).unwrap_or(0)
+}
+
+fn signal_word(signal: Option<Signal>) -> usize {
+    signal.map_or(0, |signal| word(signal.number()))
+}
