@@ -1,6 +1,6 @@
-//! The layers, bottom-up. A layer may use only those above it in this list; `|` marks siblings that
-//! never import each other: base < os | arch < sandbox | tracee | symbols < unwind < session < output
-//! < script < front. tests/tidy.rs enforces it.
+//! The layers, bottom-up. A layer may use only those before it; `|` marks siblings that never use each
+//! other. tests/tidy reads and enforces this line:
+//! base < os | arch < sandbox | tracee | symbols < unwind < session < output < script < cli < front
 
 pub mod arch;
 pub mod base;
