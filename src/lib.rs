@@ -8,3 +8,4 @@ pub mod os;
 pub mod output;
 pub mod script;
 pub mod session;
+pub mod symbols;

@@ -3,6 +3,7 @@
 //! Must never know: policy: what a stop means, what a breakpoint is, who asked.
 
 pub mod error;
+pub mod mmap;
 pub mod poll;
 pub mod process;
 pub mod procfs;
