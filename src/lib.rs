@@ -9,3 +9,4 @@ pub mod output;
 pub mod script;
 pub mod session;
 pub mod symbols;
+pub mod tracee;

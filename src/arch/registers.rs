@@ -216,6 +216,13 @@ impl Registers {
         self.words[usize::from(ORIG_RAX)] = value;
     }
 
+    /// Stopped within a system call that the kernel will start again: the pc then moves back to the
+    /// instruction (ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK).
+    pub fn restarts_syscall(&self) -> bool {
+        let in_syscall = self.orig_rax().cast_signed() >= 0;
+        in_syscall && matches!(self.rax().cast_signed(), -514..=-512 | -516)
+    }
+
     /// System call arguments in the order of syscall(2): rdi rsi rdx r10 r8 r9.
     pub fn syscall_args(&self) -> [u64; 6] {
         [RDI, RSI, RDX, R10, R8, R9].map(|word| self.words[usize::from(word)])

@@ -59,7 +59,10 @@ impl Signal {
     pub const TTIN: Self = Self(21);
     pub const TTOU: Self = Self(22);
     pub const URG: Self = Self(23);
+    pub const VTALRM: Self = Self(26);
+    pub const PROF: Self = Self(27);
     pub const WINCH: Self = Self(28);
+    pub const IO: Self = Self(29);
     pub const SYS: Self = Self(31);
 
     /// The kernel's SIGRTMIN, which is glibc's minus two.
@@ -75,6 +78,11 @@ impl Signal {
 
     pub const fn number(self) -> i32 {
         self.0 as i32
+    }
+
+    /// For tables with an entry per signal: 1 to 64.
+    pub const fn index(self) -> usize {
+        self.0 as usize
     }
 
     pub const fn is_real_time(self) -> bool {

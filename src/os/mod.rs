@@ -5,8 +5,8 @@
 pub mod error;
 pub mod mmap;
 pub mod poll;
+pub mod proc;
 pub mod process;
-pub mod procfs;
 pub mod ptrace;
 pub mod signals;
 pub mod spawn;

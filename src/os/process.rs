@@ -10,6 +10,16 @@ pub fn kill(pid: Pid, signal: Signal) -> io::Result<()> {
     result(unsafe { libc::kill(pid.raw(), signal.number()) })
 }
 
+/// One thread of a process (tgkill(2)).
+pub fn kill_thread(pid: Pid, tid: Tid, signal: Signal) -> io::Result<()> {
+    // SAFETY: plain numbers.
+    let value = unsafe { libc::syscall(libc::SYS_tgkill, pid.raw(), tid.raw(), signal.number()) };
+    if value == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 /// Every process of the group that `leader` leads.
 pub fn kill_group(leader: Pid, signal: Signal) -> io::Result<()> {
     // SAFETY: plain numbers (kill(2)).

@@ -65,7 +65,7 @@ pub fn registers(tid: Tid, words: &mut [u64; REGISTER_WORDS]) -> io::Result<()> 
         libc::PTRACE_GETREGSET,
         tid,
         libc::NT_PRSTATUS as usize,
-        std::ptr::from_mut(&mut iov).addr(),
+        std::ptr::from_mut(&mut iov).expose_provenance(),
     )
 }
 
@@ -78,7 +78,7 @@ pub fn set_registers(tid: Tid, words: &[u64; REGISTER_WORDS]) -> io::Result<()> 
         libc::PTRACE_SETREGSET,
         tid,
         libc::NT_PRSTATUS as usize,
-        std::ptr::from_mut(&mut iov).addr(),
+        std::ptr::from_mut(&mut iov).expose_provenance(),
     )
 }
 
@@ -89,12 +89,12 @@ pub fn event_message(tid: Tid) -> io::Result<u64> {
         libc::PTRACE_GETEVENTMSG,
         tid,
         0,
-        std::ptr::from_mut(&mut message).addr(),
+        std::ptr::from_mut(&mut message).expose_provenance(),
     )?;
     Ok(message)
 }
 
-/// The parts of a siginfo that mean something for its kind (sigaction(2)).
+/// A siginfo: the parts that mean something for its kind (sigaction(2)), and the whole to give back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SigInfo {
     pub signo: i32,
@@ -103,25 +103,55 @@ pub struct SigInfo {
     pub addr: u64,
     /// `si_pid`, the same place: only for signals that a process sent.
     pub pid: i32,
+    raw: [u64; SIGINFO_WORDS],
+}
+
+const SIGINFO_WORDS: usize = size_of::<libc::siginfo_t>() / size_of::<u64>();
+
+impl SigInfo {
+    /// A siginfo of this kind, for tables in tests.
+    pub fn of(signo: i32, code: i32) -> Self {
+        Self {
+            signo,
+            code,
+            addr: 0,
+            pid: 0,
+            raw: [0; SIGINFO_WORDS],
+        }
+    }
 }
 
 pub fn siginfo(tid: Tid) -> io::Result<SigInfo> {
-    // SAFETY: siginfo_t is plain integers and pointers; all zeroes is a value of it.
-    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let mut raw = [0u64; SIGINFO_WORDS];
     request(
         libc::PTRACE_GETSIGINFO,
         tid,
         0,
-        std::ptr::from_mut(&mut info).addr(),
+        std::ptr::from_mut(&mut raw).expose_provenance(),
     )?;
-    // SAFETY: the kernel filled the structure; both are reads of initialised words of its union.
-    let (addr, pid) = unsafe { (info.si_addr().addr() as u64, info.si_pid()) };
+    // SAFETY: both have the same size, and every bit pattern is a siginfo_t; the accessors read
+    // initialised words of its union.
+    let (info, addr, pid) = unsafe {
+        let info: libc::siginfo_t = std::mem::transmute(raw);
+        (info, info.si_addr().addr() as u64, info.si_pid())
+    };
     Ok(SigInfo {
         signo: info.si_signo,
         code: info.si_code,
         addr,
         pid,
+        raw,
     })
+}
+
+/// Puts a siginfo in the place of the one that the tracee is stopped with.
+pub fn set_siginfo(tid: Tid, info: &SigInfo) -> io::Result<()> {
+    request(
+        libc::PTRACE_SETSIGINFO,
+        tid,
+        0,
+        std::ptr::from_ref(&info.raw).expose_provenance(),
+    )
 }
 
 fn request(request: libc::c_uint, tid: Tid, addr: usize, data: usize) -> io::Result<()> {

@@ -107,6 +107,18 @@ pub fn tids(pid: Pid) -> Vec<Tid> {
     tids
 }
 
+pub fn is_thread_of(pid: Pid, tid: Tid) -> bool {
+    std::fs::symlink_metadata(format!("/proc/{pid}/task/{tid}")).is_ok()
+}
+
+/// Whether the kernel has put the thread to sleep: it waits, and executes nothing.
+pub fn is_asleep(pid: Pid, tid: Tid) -> bool {
+    Process::new(pid.raw())
+        .and_then(|process| process.task_from_tid(tid.raw()))
+        .and_then(|task| task.stat())
+        .is_ok_and(|stat| matches!(stat.state, 'S' | 'D'))
+}
+
 /// Who a process is, as far as a refused attach needs to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {

@@ -1,0 +1,451 @@
+//! A traced process between two runs: its threads, its memory, the traps in it, and what happens to a
+//! thread when one of its statuses arrives.
+
+use super::error::{self, Error, Result};
+use super::policy::SignalPolicies;
+use super::sites::Sites;
+use super::stop::{Causes, Event, Exit, ForkKind, Stop};
+use super::threads::{Delivery, ThreadState, Threads, is_fault};
+use super::trap::{self, Intent, Trap};
+use crate::arch::registers::Registers;
+use crate::base::addr::VirtAddr;
+use crate::base::id::{Pid, Tid};
+use crate::base::signal::Signal;
+use crate::os::ptrace::{self, OnTracerExit, SigInfo};
+use crate::os::vm::Memory;
+use crate::os::wait::{self, Status};
+use crate::os::{proc, process};
+use std::collections::{BTreeSet, VecDeque};
+use std::marker::PhantomData;
+
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) pid: Pid,
+    pub(super) on_tracer_exit: OnTracerExit,
+    pub(super) threads: Threads,
+    pub(super) memory: Memory,
+    pub(super) sites: Sites,
+    pub(super) policies: SignalPolicies,
+    /// Stops that came while the process was being stopped for another one (I4).
+    pub(super) pending: VecDeque<Stop>,
+    /// Statuses of threads that nobody has announced yet (I3).
+    pub(super) early: Vec<(Tid, Status)>,
+    /// Forked children that are let go as soon as they stop for the first time.
+    orphans: BTreeSet<Tid>,
+    /// Signals passed on without a stop, whose policy wants them told.
+    pub(super) passed: Vec<Signal>,
+    pub(super) report_threads: bool,
+    pub(super) report_forks: bool,
+    /// Nothing has to be done to it any more: dead or detached.
+    pub(super) over: bool,
+    /// ptrace belongs to the thread that attached (I1).
+    _not_send: PhantomData<*const ()>,
+}
+
+/// What a status came to.
+#[derive(Debug)]
+pub(super) enum Happening {
+    /// Nothing to report; the thread stands still and may go on.
+    Quiet(Tid),
+    /// Nothing to report, and nobody to resume.
+    Nothing,
+    Stop(Stop),
+    Ended(Exit),
+}
+
+/// Told without being wanted: bounded, the oldest are kept.
+const MAX_PASSED: usize = 100;
+
+impl Process {
+    pub(super) fn new(pid: Pid, on_tracer_exit: OnTracerExit, memory: Memory) -> Self {
+        Self {
+            pid,
+            on_tracer_exit,
+            threads: Threads::default(),
+            memory,
+            sites: Sites::default(),
+            policies: SignalPolicies::default(),
+            pending: VecDeque::new(),
+            early: Vec::new(),
+            orphans: BTreeSet::new(),
+            passed: Vec::new(),
+            report_threads: false,
+            report_forks: false,
+            over: false,
+            _not_send: PhantomData,
+        }
+    }
+
+    /// The thread's registers, the site it stands on shown as its pc.
+    pub(super) fn registers(&mut self, tid: Tid) -> Result<&Registers> {
+        self.threads.registers(tid)
+    }
+
+    /// A status that has its thread already: one that was early.
+    pub(super) fn take_early(&mut self) -> Option<(Tid, Status)> {
+        let index = self
+            .early
+            .iter()
+            .position(|(tid, _)| self.threads.contains(*tid) || self.orphans.contains(tid))?;
+        Some(self.early.remove(index))
+    }
+
+    /// Takes note of one status. The thread it belongs to is in a ptrace-stop afterwards, or gone.
+    pub(super) fn on_status(&mut self, tid: Tid, status: Status) -> Result<Happening> {
+        log::trace!(target: "tracee", "{tid} {status:?}");
+        if self.orphans.contains(&tid) {
+            self.on_orphan(tid, status);
+            return Ok(Happening::Nothing);
+        }
+        if !self.threads.contains(tid) {
+            // A child that was let go is still ours to reap; a stop belongs to a thread yet unknown.
+            if !matches!(status, Status::Exited(_) | Status::Killed(_)) {
+                self.early.push((tid, status));
+            }
+            return Ok(Happening::Nothing);
+        }
+        match status {
+            Status::Exited(code) => Ok(self.on_end(tid, Exit::Exited(code))),
+            Status::Killed(signal) => Ok(self.on_end(tid, Exit::Killed(signal))),
+            Status::Signal(Signal::TRAP) => self.on_trap(tid),
+            Status::Signal(signal) => self.on_signal(tid, signal),
+            Status::GroupStop(_) => {
+                self.stopped(tid)?.group_stopped = true;
+                Ok(Happening::Quiet(tid))
+            }
+            Status::EventStop | Status::Other(_) => {
+                self.stopped(tid)?;
+                Ok(Happening::Quiet(tid))
+            }
+            Status::Event(event) => self.on_event(tid, event),
+        }
+    }
+
+    /// The thread is in a ptrace-stop now. What it was doing before is the answer's old state.
+    fn stopped(&mut self, tid: Tid) -> Result<&mut super::threads::Thread> {
+        let thread = self.threads.get_mut(tid)?;
+        if thread.state == ThreadState::Running(Intent::Step) {
+            thread.stray_trap = true;
+        }
+        thread.state = ThreadState::Stopped;
+        thread.in_delivery = false;
+        thread.group_stopped = false;
+        Ok(thread)
+    }
+
+    fn on_end(&mut self, tid: Tid, exit: Exit) -> Happening {
+        self.threads.remove(tid);
+        self.pending.retain(|stop| stop.tid != tid);
+        // The leader's status comes last, after those of all other threads (ptrace(2)).
+        if tid == self.pid.leader() {
+            self.over = true;
+            self.sites.clear(self.pid);
+            return Happening::Ended(exit);
+        }
+        Happening::Nothing
+    }
+
+    fn on_trap(&mut self, tid: Tid) -> Result<Happening> {
+        let intent = match self.threads.get(tid)?.state {
+            ThreadState::Running(intent) => intent,
+            _ => Intent::Run,
+        };
+        let thread = self.threads.get_mut(tid)?;
+        let stray = thread.stray_trap;
+        thread.state = ThreadState::Stopped;
+        thread.in_delivery = true;
+        thread.group_stopped = false;
+        let Some(info) = gone_is_none(ptrace::siginfo(tid), "reading the siginfo of", tid)? else {
+            return Ok(Happening::Nothing);
+        };
+        let before_pc = if trap::needs_pc(info.code) && !self.sites.is_empty() {
+            let pc = self.threads.registers(tid)?.pc();
+            self.sites.before(pc)
+        } else {
+            None
+        };
+        match trap::classify(info.code, intent, before_pc, stray) {
+            Trap::Step => {
+                self.threads.get_mut(tid)?.stray_trap = false;
+                Ok(Happening::Stop(Stop {
+                    tid,
+                    causes: Causes::step(),
+                }))
+            }
+            Trap::Stray => {
+                self.threads.get_mut(tid)?.stray_trap = false;
+                Ok(Happening::Quiet(tid))
+            }
+            Trap::Site(site) => {
+                let mut registers = self.threads.registers(tid)?.clone();
+                registers.set_pc(site);
+                self.threads.set_registers(tid, registers)?;
+                self.threads.get_mut(tid)?.standing = Some(site);
+                Ok(Happening::Stop(Stop {
+                    tid,
+                    causes: Causes::site(site),
+                }))
+            }
+            Trap::Own => {
+                if intent == Intent::Step {
+                    self.threads.get_mut(tid)?.stray_trap = true;
+                }
+                self.deliver(tid, Signal::TRAP, info)
+            }
+        }
+    }
+
+    fn on_signal(&mut self, tid: Tid, signal: Signal) -> Result<Happening> {
+        self.stopped(tid)?.in_delivery = true;
+        match gone_is_none(ptrace::siginfo(tid), "reading the siginfo of", tid)? {
+            Some(info) => self.deliver(tid, signal, info),
+            None => Ok(Happening::Nothing),
+        }
+    }
+
+    fn deliver(&mut self, tid: Tid, signal: Signal, info: SigInfo) -> Result<Happening> {
+        let policy = self.policies.of(signal);
+        self.threads.get_mut(tid)?.deliver = policy.pass.then_some(Delivery {
+            signal,
+            info: Some(info),
+            fresh: true,
+        });
+        if policy.stop {
+            return Ok(Happening::Stop(Stop {
+                tid,
+                causes: Causes::event(Event::Signal(signal, info)),
+            }));
+        }
+        if policy.print && self.passed.len() < MAX_PASSED {
+            self.passed.push(signal);
+        }
+        Ok(Happening::Quiet(tid))
+    }
+
+    fn on_event(&mut self, tid: Tid, event: wait::Event) -> Result<Happening> {
+        self.stopped(tid)?;
+        let Some(message) = gone_is_none(ptrace::event_message(tid), "reading the event of", tid)?
+        else {
+            return Ok(Happening::Nothing);
+        };
+        let number = Tid::new(i32::try_from(message).unwrap_or(0));
+        match event {
+            wait::Event::Clone if proc::is_thread_of(self.pid, number) => {
+                self.threads.add(number, ThreadState::Starting);
+                Ok(report_if(
+                    self.report_threads,
+                    tid,
+                    Event::NewThread { child: number },
+                ))
+            }
+            wait::Event::Fork => Ok(self.on_fork(tid, number, ForkKind::Fork)),
+            wait::Event::Vfork => Ok(self.on_fork(tid, number, ForkKind::Vfork)),
+            wait::Event::Clone => Ok(self.on_fork(tid, number, ForkKind::Clone)),
+            wait::Event::VforkDone => {
+                self.sites.show(self.pid, &self.memory);
+                Ok(Happening::Quiet(tid))
+            }
+            wait::Event::Exec => self.on_exec(),
+            wait::Event::Exit => Ok(Happening::Quiet(tid)),
+        }
+    }
+
+    fn on_fork(&mut self, tid: Tid, child: Tid, kind: ForkKind) -> Happening {
+        if kind == ForkKind::Vfork {
+            self.sites.hide(&self.memory);
+        }
+        self.orphans.insert(child);
+        let event = Event::Fork {
+            child: Pid::new(child.raw()),
+            kind,
+        };
+        report_if(self.report_forks, tid, event)
+    }
+
+    /// A forked child has stopped for the first time: it goes its own way, without our traps.
+    fn on_orphan(&mut self, child: Tid, status: Status) {
+        self.orphans.remove(&child);
+        if matches!(status, Status::Exited(_) | Status::Killed(_)) {
+            return;
+        }
+        match Memory::open(Pid::new(child.raw())) {
+            Ok(memory) => self.sites.lift_all(&memory),
+            Err(error) => log::warn!(target: "tracee", "memory of child {child}: {error}"),
+        }
+        if let Err(error) = ptrace::detach(child, None) {
+            log::debug!(target: "tracee", "detaching child {child}: {error}");
+        }
+    }
+
+    fn on_exec(&mut self) -> Result<Happening> {
+        let leader = self.pid.leader();
+        self.threads.keep_only(leader);
+        self.sites.clear(self.pid);
+        self.pending.clear();
+        self.memory = Memory::open(self.pid).map_err(error::system("opening the memory"))?;
+        Ok(Happening::Stop(Stop {
+            tid: leader,
+            causes: Causes::event(Event::Exec),
+        }))
+    }
+
+    /// The inserted trap that the thread has hit and whose instruction it has not executed yet. That is
+    /// still so when a system call instruction there was interrupted: the kernel moves the pc back by its
+    /// two bytes to start it again.
+    pub(super) fn standing(&mut self, tid: Tid) -> Result<Option<VirtAddr>> {
+        let Some(site) = self.threads.get(tid)?.standing else {
+            return Ok(None);
+        };
+        if !self.sites.contains(site) {
+            return Ok(None);
+        }
+        let registers = self.threads.registers(tid)?;
+        let pc = registers.pc();
+        let restarts = registers.restarts_syscall() && pc.checked_sub(2) == Some(site);
+        Ok((pc == site || restarts).then_some(site))
+    }
+
+    /// Resumes one thread. What it still had to deliver goes with it.
+    pub(super) fn resume_thread(&mut self, tid: Tid, intent: Intent) -> Result<()> {
+        let thread = self.threads.get_mut(tid)?;
+        if thread.group_stopped {
+            thread.start(ThreadState::Listening);
+            return dead_is_fine(ptrace::listen(tid), "listening to", tid);
+        }
+        let delivery = thread.deliver.take();
+        let in_delivery = thread.in_delivery;
+        thread.start(ThreadState::Running(intent));
+        if intent == Intent::Run {
+            thread.standing = None;
+        }
+        let signal = match delivery {
+            None => None,
+            Some(delivery) if in_delivery => {
+                if let (Some(info), false) = (&delivery.info, delivery.fresh) {
+                    dead_is_fine(ptrace::set_siginfo(tid, info), "a held signal of", tid)?;
+                }
+                Some(delivery.signal)
+            }
+            // Not in a signal-delivery-stop: the kernel would forget a signal given here.
+            Some(delivery) => {
+                dead_is_fine(
+                    process::kill_thread(self.pid, tid, delivery.signal),
+                    "sending a signal to",
+                    tid,
+                )?;
+                None
+            }
+        };
+        match intent {
+            Intent::Step => dead_is_fine(ptrace::single_step(tid, signal), "stepping", tid),
+            Intent::Run => dead_is_fine(ptrace::cont(tid, signal), "resuming", tid),
+        }
+    }
+
+    /// Steps a thread off the trap it stands on; a signal on its way waits until that is done.
+    pub(super) fn step_holding_signals(&mut self, tid: Tid) -> Result<()> {
+        let thread = self.threads.get_mut(tid)?;
+        let held = thread.deliver.take().map(|delivery| Delivery {
+            fresh: false,
+            ..delivery
+        });
+        let result = self.resume_thread(tid, Intent::Step);
+        if let Ok(thread) = self.threads.get_mut(tid) {
+            thread.deliver = held;
+        }
+        result
+    }
+
+    /// A fault's own signal cannot wait: the instruction would only fault again.
+    pub(super) fn must_deliver_first(&self, tid: Tid) -> bool {
+        self.threads.get(tid).is_ok_and(|thread| {
+            thread
+                .deliver
+                .is_some_and(|delivery| delivery.info.as_ref().is_some_and(is_fault))
+        })
+    }
+
+    /// Asks a moving thread to stop. One that is dead already, such as a leader that waits for its
+    /// threads to end (ptrace(2), "Death under ptrace"), will not answer.
+    pub(super) fn interrupt_thread(&mut self, tid: Tid) -> Result<()> {
+        if self.threads.get(tid)?.state == ThreadState::Starting {
+            return Ok(()); // it comes to us by itself
+        }
+        if gone_is_none(ptrace::interrupt(tid), "interrupting", tid)?.is_none() {
+            self.threads.get_mut(tid)?.state = ThreadState::Gone;
+        }
+        Ok(())
+    }
+
+    pub(super) fn kill(&self) -> Result<()> {
+        dead_is_fine(
+            process::kill(self.pid, Signal::KILL),
+            "killing",
+            self.pid.leader(),
+        )
+    }
+
+    /// Lets go of every thread, in the state it is in. All must be in a ptrace-stop.
+    pub(super) fn detach_all(&mut self) -> Result<()> {
+        self.sites.lift_all(&self.memory);
+        self.sites.clear(self.pid);
+        self.over = true;
+        for tid in self.threads.tids() {
+            let thread = self.threads.get_mut(tid)?;
+            let signal = thread
+                .deliver
+                .take()
+                .filter(|_| thread.in_delivery)
+                .map(|delivery| delivery.signal);
+            dead_is_fine(ptrace::detach(tid, signal), "detaching", tid)?;
+        }
+        Ok(())
+    }
+}
+
+fn report_if(wanted: bool, tid: Tid, event: Event) -> Happening {
+    if wanted {
+        return Happening::Stop(Stop {
+            tid,
+            causes: Causes::event(event),
+        });
+    }
+    Happening::Quiet(tid)
+}
+
+impl Drop for Process {
+    /// Nothing is left behind (I9), whichever way we get here: a spawned process dies, an attached one
+    /// gets its code back and runs on.
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        match self.on_tracer_exit {
+            OnTracerExit::Kill => {
+                let _ = process::kill(self.pid, Signal::KILL);
+            }
+            OnTracerExit::Release => {
+                if let Err(error) = self.detach_all() {
+                    log::error!(target: "tracee", "detaching {}: {error}", self.pid);
+                }
+            }
+        }
+    }
+}
+
+/// SIGKILL may take a thread between any two calls (I10): its end is reported by its status.
+pub(super) fn dead_is_fine(
+    result: std::io::Result<()>,
+    doing: &'static str,
+    tid: Tid,
+) -> Result<()> {
+    gone_is_none(result, doing, tid).map(|_| ())
+}
+
+fn gone_is_none<T>(result: std::io::Result<T>, doing: &'static str, tid: Tid) -> Result<Option<T>> {
+    match result.map_err(error::ptrace(doing, tid)) {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::TraceeGone { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

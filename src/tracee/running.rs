@@ -1,0 +1,379 @@
+//! A process that moves, and the one place that waits (I3).
+
+use super::error::{Error, Result, system};
+use super::process::{Happening, Process};
+use super::stop::{Causes, Event, Exit, Stop};
+use super::stopped::Stopped;
+use super::threads::ThreadState;
+use super::trap::Intent;
+use crate::base::addr::VirtAddr;
+use crate::base::id::{Pid, Tid};
+use crate::os::error::is_no_child;
+use crate::os::poll::{self, Interest, Waker};
+use crate::os::proc;
+use crate::os::signals::ChildEvents;
+use crate::os::wait::{self, Status};
+use std::collections::VecDeque;
+use std::os::fd::RawFd;
+use std::time::{Duration, Instant};
+
+/// A process of which at least one thread may move.
+#[derive(Debug)]
+pub struct Running {
+    process: Box<Process>,
+    mode: Mode,
+    /// Threads that still have to be stepped off the trap they stand on, before all may run.
+    queue: VecDeque<Tid>,
+    /// The thread that is being stepped off, and the trap that is lifted for it meanwhile.
+    lifted: Option<Lifted>,
+    /// Every thread is being stopped; nobody may be resumed.
+    stopping: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mode {
+    Step(Tid),
+    All,
+    /// SIGKILL is on its way.
+    Dying,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lifted {
+    tid: Tid,
+    site: VirtAddr,
+    since: Instant,
+}
+
+/// How long a call of `wait` may take, and what else it waits for.
+pub struct Until<'a> {
+    pub children: &'a ChildEvents,
+    pub deadline: Option<Instant>,
+    pub waker: Option<&'a Waker>,
+    /// Descriptors that want attention: the debuggee's streams.
+    pub fds: &'a [(RawFd, Interest)],
+}
+
+/// What a wait came to.
+#[derive(Debug)]
+pub enum Outcome {
+    Stopped(Stopped, Stop),
+    Ended(Exit),
+    /// Patience ended first; the process still runs.
+    Still(Running, Pause),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pause {
+    Deadline,
+    Woken,
+    /// A descriptor is ready.
+    Ready,
+    /// Asked to stop, some thread did not: it waits in the kernel where no signal reaches it.
+    Unstoppable,
+}
+
+/// Tries before the poll: when tracer and tracee share a processor, yielding is the fastest way to wait,
+/// and an event that is only microseconds away costs no further system call.
+const YIELDS: u32 = 64;
+/// How long a thread may take to stop when asked to, before it is called unstoppable.
+const STOP_PATIENCE: Duration = Duration::from_secs(2);
+/// From when on a thread that is being stepped off a trap may be waiting in the kernel.
+const STEP_OFF_PATIENCE: Duration = Duration::from_millis(100);
+
+impl Running {
+    pub(super) fn new(process: Box<Process>, mode: Mode, queue: VecDeque<Tid>) -> Self {
+        Self {
+            process,
+            mode,
+            queue,
+            lifted: None,
+            stopping: false,
+        }
+    }
+
+    pub fn pid(&self) -> Pid {
+        self.process.pid
+    }
+
+    /// Sets in motion what the mode says, unless an earlier stop has to be reported first.
+    pub(super) fn start(&mut self) -> Result<()> {
+        if !self.process.pending.is_empty() {
+            return Ok(());
+        }
+        match self.mode {
+            Mode::Dying => Ok(()),
+            Mode::All => self.go_on(),
+            Mode::Step(tid) => {
+                if let Some(site) = self.process.standing(tid)? {
+                    self.lift(tid, site);
+                }
+                self.process.resume_thread(tid, Intent::Step)
+            }
+        }
+    }
+
+    /// Waits for something to report. Every status of every thread is consumed here and nowhere else.
+    pub fn wait(mut self, until: &Until<'_>) -> Result<Outcome> {
+        if let Some(stop) = self.process.pending.pop_front() {
+            return Ok(self.all_stopped(stop));
+        }
+        loop {
+            let (tid, status) = match self.next_status(until)? {
+                Ok(next) => next,
+                Err(pause) => return Ok(Outcome::Still(self, pause)),
+            };
+            match self.process.on_status(tid, status)? {
+                Happening::Ended(exit) => return Ok(Outcome::Ended(exit)),
+                Happening::Nothing => {}
+                Happening::Quiet(tid) => self.quiet(tid)?,
+                Happening::Stop(stop) => {
+                    if let Some(stop) = self.filter(stop)? {
+                        return self.stop_all(stop, until.children);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stops every thread. What some thread reports meanwhile wins over the interruption.
+    pub fn interrupt(self, children: &ChildEvents) -> Result<Outcome> {
+        let tid = match self.mode {
+            Mode::Step(tid) => tid,
+            Mode::All | Mode::Dying => self
+                .process
+                .threads
+                .tids()
+                .first()
+                .copied()
+                .unwrap_or(self.process.pid.leader()),
+        };
+        let stop = Stop {
+            tid,
+            causes: Causes::event(Event::Interrupted),
+        };
+        self.stop_all(stop, children)
+    }
+
+    /// Ends the process, whatever it is doing. `wait` on the answer until it is gone.
+    pub fn kill(mut self) -> Result<Self> {
+        self.process.kill()?;
+        self.mode = Mode::Dying;
+        Ok(self)
+    }
+
+    /// A thread that has stopped for nothing worth telling goes on as the mode says.
+    fn quiet(&mut self, tid: Tid) -> Result<()> {
+        if self.stopping || self.mode == Mode::Dying {
+            return Ok(());
+        }
+        match (self.mode, self.lifted) {
+            (Mode::Step(only), _) if only == tid => self.process.resume_thread(tid, Intent::Step),
+            (Mode::All, Some(lifted)) if lifted.tid == tid => {
+                self.process.step_holding_signals(tid)
+            }
+            (Mode::All, None) => self.process.resume_thread(tid, Intent::Run),
+            // A thread born while another one is stepped stands still like all the rest.
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes out what only this layer wanted to know; adds what a step has landed on.
+    fn filter(&mut self, mut stop: Stop) -> Result<Option<Stop>> {
+        if self.mode == Mode::Dying {
+            return Ok(None);
+        }
+        if !stop.causes.step {
+            return Ok(Some(stop));
+        }
+        if let Mode::Step(_) = self.mode {
+            self.put_back();
+            if !self.process.sites.is_empty() {
+                let pc = self.process.registers(stop.tid)?.pc();
+                stop.causes.site = self.process.sites.contains(pc).then_some(pc);
+                self.process.threads.get_mut(stop.tid)?.standing = stop.causes.site;
+            }
+            return Ok(Some(stop));
+        }
+        // A thread has left its trap behind.
+        self.process.threads.get_mut(stop.tid)?.standing = None;
+        if self.lifted.is_some_and(|lifted| lifted.tid == stop.tid) {
+            self.put_back();
+            self.go_on()?;
+        } else if !self.stopping {
+            self.process.resume_thread(stop.tid, Intent::Run)?;
+        }
+        Ok(None)
+    }
+
+    /// Steps the next thread off its trap, or, when none is left, resumes everybody.
+    fn go_on(&mut self) -> Result<()> {
+        if self.stopping {
+            return Ok(());
+        }
+        while let Some(tid) = self.queue.pop_front() {
+            if !self.process.threads.contains(tid) {
+                continue;
+            }
+            if let Some(site) = self.process.standing(tid)? {
+                self.lift(tid, site);
+                return self.process.step_holding_signals(tid);
+            }
+        }
+        for tid in self.process.threads.tids() {
+            if self.process.threads.get(tid)?.state == ThreadState::Stopped {
+                self.process.resume_thread(tid, Intent::Run)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lift(&mut self, tid: Tid, site: VirtAddr) {
+        self.process.sites.lift(&self.process.memory, site);
+        self.lifted = Some(Lifted {
+            tid,
+            site,
+            since: Instant::now(),
+        });
+    }
+
+    fn put_back(&mut self) {
+        if let Some(lifted) = self.lifted.take() {
+            let process = &mut *self.process;
+            process
+                .sites
+                .put_back(process.pid, &process.memory, lifted.site);
+        }
+    }
+
+    /// A thread that was to be stepped off its trap waits inside a system call: its instruction is
+    /// behind it, so the trap can go back although it has not reported yet, and the others may run.
+    fn release_if_asleep(&mut self) -> Result<()> {
+        let Some(lifted) = self.lifted else {
+            return Ok(());
+        };
+        let waits = self.mode == Mode::All
+            && lifted.since.elapsed() >= STEP_OFF_PATIENCE
+            && proc::is_asleep(self.process.pid, lifted.tid);
+        if waits {
+            self.put_back();
+            self.go_on()?;
+        }
+        Ok(())
+    }
+
+    fn next_status(
+        &mut self,
+        until: &Until<'_>,
+    ) -> Result<std::result::Result<(Tid, Status), Pause>> {
+        if let Some(early) = self.process.take_early() {
+            return Ok(Ok(early));
+        }
+        for _ in 0..YIELDS {
+            if let Some(next) = self.reap()? {
+                return Ok(Ok(next));
+            }
+            wait::yield_now();
+        }
+        let mut ready = Vec::new();
+        loop {
+            if let Some(next) = self.reap()? {
+                return Ok(Ok(next));
+            }
+            if until
+                .deadline
+                .is_some_and(|deadline| Instant::now() >= deadline)
+            {
+                return Ok(Err(Pause::Deadline));
+            }
+            self.release_if_asleep()?;
+            let step_off = self.lifted.map(|lifted| {
+                // Never in the past: a thread that only waits for a processor is waited for.
+                (lifted.since + STEP_OFF_PATIENCE).max(Instant::now() + Duration::from_millis(10))
+            });
+            let deadline = match (until.deadline, step_off) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            let mut fds = vec![(until.children.raw_fd(), Interest::Read)];
+            fds.extend(until.waker.map(|waker| (waker.raw_fd(), Interest::Read)));
+            fds.extend(until.fds);
+            poll::wait(&fds, deadline, &mut ready).map_err(system("waiting for the process"))?;
+            let mut answers = ready.iter().copied();
+            if answers.next() == Some(true) {
+                until.children.clear();
+                if let Some(next) = self.reap()? {
+                    return Ok(Ok(next));
+                }
+            }
+            if until.waker.is_some() && answers.next() == Some(true) {
+                return Ok(Err(Pause::Woken));
+            }
+            if answers.any(|ready| ready) {
+                return Ok(Err(Pause::Ready));
+            }
+        }
+    }
+
+    fn reap(&self) -> Result<Option<(Tid, Status)>> {
+        wait::try_any().map_err(|source| {
+            if is_no_child(&source) {
+                Error::Died {
+                    pid: self.process.pid,
+                }
+            } else {
+                system("waiting for the process")(source)
+            }
+        })
+    }
+
+    /// Brings every thread to a stop, keeps what they report meanwhile, and reports `stop`.
+    fn stop_all(mut self, stop: Stop, children: &ChildEvents) -> Result<Outcome> {
+        self.stopping = true;
+        for tid in self.process.threads.moving() {
+            self.process.interrupt_thread(tid)?;
+        }
+        let until = Until {
+            children,
+            deadline: Some(Instant::now() + STOP_PATIENCE),
+            waker: None,
+            fds: &[],
+        };
+        while !self.process.threads.moving().is_empty() {
+            let Ok((tid, status)) = self.next_status(&until)? else {
+                return Ok(self.unstoppable(stop));
+            };
+            match self.process.on_status(tid, status)? {
+                Happening::Ended(exit) => return Ok(Outcome::Ended(exit)),
+                Happening::Nothing | Happening::Quiet(_) => {}
+                Happening::Stop(late) => {
+                    if let Some(late) = self.filter(late)? {
+                        self.process.pending.push_back(late);
+                    }
+                }
+            }
+        }
+        self.put_back();
+        Ok(self.all_stopped(stop))
+    }
+
+    /// Some thread does not stop. The event is kept for when it does.
+    fn unstoppable(mut self, stop: Stop) -> Outcome {
+        if stop.causes != Causes::event(Event::Interrupted) {
+            self.process.pending.push_front(stop);
+        }
+        self.stopping = false;
+        Outcome::Still(self, Pause::Unstoppable)
+    }
+
+    fn all_stopped(mut self, mut stop: Stop) -> Outcome {
+        self.put_back();
+        // An interruption is only news when nothing else happened.
+        if stop.causes == Causes::event(Event::Interrupted)
+            && let Some(real) = self.process.pending.pop_front()
+        {
+            stop = real;
+        }
+        Outcome::Stopped(Stopped::new(self.process), stop)
+    }
+}

@@ -1,0 +1,81 @@
+//! What a run came to: why the process stands still, or how it ended.
+
+use crate::base::addr::VirtAddr;
+use crate::base::id::{Pid, Tid};
+use crate::base::signal::Signal;
+use crate::os::ptrace::SigInfo;
+
+/// Every thread stands still, because of what happened to this one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stop {
+    pub tid: Tid,
+    pub causes: Causes,
+}
+
+/// Why a thread stopped: a non-empty set, because one trap can mean several things at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Causes {
+    /// The single step that was asked for is done.
+    pub step: bool,
+    /// The thread stands on this inserted trap, its pc moved back to it.
+    pub site: Option<VirtAddr>,
+    pub event: Option<Event>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// Before its delivery; `deliver` of the thread says what will happen to it.
+    Signal(Signal, SigInfo),
+    /// The process has a new program; every address is stale.
+    Exec,
+    Fork {
+        child: Pid,
+        kind: ForkKind,
+    },
+    NewThread {
+        child: Tid,
+    },
+    /// Asked for by `interrupt`.
+    Interrupted,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ForkKind {
+    Fork,
+    Vfork,
+    /// clone(2) of a process with another termination signal.
+    Clone,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    Exited(i32),
+    Killed(Signal),
+}
+
+impl Causes {
+    pub(super) const fn step() -> Self {
+        Self {
+            step: true,
+            site: None,
+            event: None,
+        }
+    }
+
+    pub(super) const fn site(site: VirtAddr) -> Self {
+        Self {
+            step: false,
+            site: Some(site),
+            event: None,
+        }
+    }
+
+    pub(super) const fn event(event: Event) -> Self {
+        Self {
+            step: false,
+            site: None,
+            event: Some(event),
+        }
+    }
+}

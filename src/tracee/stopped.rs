@@ -1,0 +1,236 @@
+//! A process of which every thread is in a ptrace-stop: the only state in which it can be looked at.
+
+use super::attach::seize_threads;
+use super::error::{Error, Result};
+use super::policy::SignalPolicy;
+use super::process::Process;
+use super::running::{Mode, Running};
+use super::threads::Delivery;
+use crate::arch::registers::Registers;
+use crate::base::addr::VirtAddr;
+use crate::base::id::{Pid, Tid};
+use crate::base::memory::ReadMemory;
+use crate::base::signal::Signal;
+use crate::os::ptrace::OnTracerExit;
+use std::collections::VecDeque;
+
+/// The witness that every thread stands still. Made by spawn, attach and the end of a run only, and
+/// given up by value to run: no register can be read of a process that moves.
+///
+/// ```compile_fail
+/// fn no_copies(stopped: llmdbg::tracee::stopped::Stopped) {
+///     let _running = stopped.resume(llmdbg::tracee::stopped::Resume::All);
+///     stopped.pid(); // the process runs
+/// }
+/// ```
+///
+/// ```compile_fail
+/// fn no_other_thread(stopped: llmdbg::tracee::stopped::Stopped) {
+///     std::thread::spawn(move || drop(stopped)); // ptrace belongs to one thread
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Stopped {
+    process: Box<Process>,
+}
+
+/// Who moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resume {
+    /// One instruction of this thread; the others stay where they are (I7).
+    Step(Tid),
+    /// Every thread.
+    All,
+}
+
+impl Stopped {
+    pub(super) fn new(process: Box<Process>) -> Self {
+        Self { process }
+    }
+
+    pub fn pid(&self) -> Pid {
+        self.process.pid
+    }
+
+    pub fn is_spawned(&self) -> bool {
+        self.process.on_tracer_exit == OnTracerExit::Kill
+    }
+
+    pub fn tids(&self) -> Vec<Tid> {
+        self.process.threads.tids()
+    }
+
+    pub fn registers(&mut self, tid: Tid) -> Result<&Registers> {
+        self.process.registers(tid)
+    }
+
+    pub fn set_registers(&mut self, tid: Tid, registers: Registers) -> Result<()> {
+        let pc = registers.pc();
+        self.process.threads.set_registers(tid, registers)?;
+        // Whoever is put on a trap by hand executes the instruction there, as in gdb.
+        let on_site = self.process.sites.contains(pc);
+        self.process.threads.get_mut(tid)?.standing = on_site.then_some(pc);
+        Ok(())
+    }
+
+    /// Does the thread stand on an inserted trap?
+    pub fn on_site(&mut self, tid: Tid) -> Result<Option<VirtAddr>> {
+        self.process.standing(tid)
+    }
+
+    /// Writes through page protections. Inserted traps stay; the bytes under them change.
+    pub fn write_memory(&mut self, addr: VirtAddr, bytes: &[u8]) -> Result<()> {
+        let mut bytes = bytes.to_vec();
+        let process = &mut *self.process;
+        // Tried out first: an error must not leave half of the bytes, nor their originals, changed.
+        let mut present = vec![0; bytes.len()];
+        let readable = process.memory.read_partial(addr, &mut present);
+        if readable < bytes.len() {
+            return Err(unwritable(addr, bytes.len(), readable));
+        }
+        process.sites.overwrite(process.pid, addr, &mut bytes);
+        process
+            .memory
+            .write(addr, &bytes)
+            .map_err(|done| unwritable(addr, bytes.len(), done))
+    }
+
+    /// Puts a trap there. A thread that stands there already is past it.
+    pub fn insert_site(&mut self, addr: VirtAddr) -> Result<()> {
+        let process = &mut *self.process;
+        process.sites.insert(process.pid, &process.memory, addr)?;
+        for tid in process.threads.tids() {
+            if process.threads.registers(tid)?.pc() == addr {
+                process.threads.get_mut(tid)?.standing = Some(addr);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn remove_site(&mut self, addr: VirtAddr) {
+        let process = &mut *self.process;
+        process.sites.remove(process.pid, &process.memory, addr);
+        // A hit that was not reported yet has lost its breakpoint.
+        for stop in &mut process.pending {
+            if stop.causes.site == Some(addr) {
+                stop.causes.site = None;
+            }
+        }
+        process.pending.retain(|stop| {
+            stop.causes.step || stop.causes.site.is_some() || stop.causes.event.is_some()
+        });
+    }
+
+    pub fn has_sites(&self) -> bool {
+        !self.process.sites.is_empty()
+    }
+
+    /// The signal that the thread's next resume delivers.
+    pub fn delivery(&self, tid: Tid) -> Option<Signal> {
+        let thread = self.process.threads.get(tid).ok()?;
+        thread.deliver.map(|delivery| delivery.signal)
+    }
+
+    /// Has the next resume deliver this signal instead, or none.
+    pub fn set_delivery(&mut self, tid: Tid, signal: Option<Signal>) -> Result<()> {
+        let thread = self.process.threads.get_mut(tid)?;
+        match (signal, thread.deliver) {
+            (Some(signal), Some(present)) if present.signal == signal => {}
+            (signal, _) => {
+                thread.deliver = signal.map(|signal| Delivery {
+                    signal,
+                    info: None,
+                    fresh: true,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    pub fn policy(&self, signal: Signal) -> SignalPolicy {
+        self.process.policies.of(signal)
+    }
+
+    pub fn set_policy(&mut self, signal: Signal, policy: SignalPolicy) {
+        self.process.policies.set(signal, policy);
+    }
+
+    /// Which events somebody wants to hear of; the others pass without a stop.
+    pub fn report(&mut self, threads: bool, forks: bool) {
+        self.process.report_threads = threads;
+        self.process.report_forks = forks;
+    }
+
+    /// Signals that were passed on without a stop and should be told, oldest first.
+    pub fn take_passed(&mut self) -> Vec<Signal> {
+        std::mem::take(&mut self.process.passed)
+    }
+
+    /// A stop that is known already, of this thread or of any: it will be reported before anything moves.
+    pub fn has_pending(&self) -> bool {
+        !self.process.pending.is_empty()
+    }
+
+    /// Starts to move. A stop that came earlier is reported first, without anything moving (I4).
+    pub fn resume(mut self, how: Resume) -> Result<Running> {
+        let mode = match how {
+            Resume::Step(tid) => Mode::Step(tid),
+            Resume::All => Mode::All,
+        };
+        let queue = match how {
+            Resume::All if self.process.pending.is_empty() => self.find_standing()?,
+            _ => VecDeque::new(),
+        };
+        let mut running = Running::new(self.process, mode, queue);
+        running.start()?;
+        Ok(running)
+    }
+
+    /// Threads that have to execute the instruction under a trap before all may run.
+    fn find_standing(&mut self) -> Result<VecDeque<Tid>> {
+        let mut queue = VecDeque::new();
+        for tid in self.process.threads.tids() {
+            if self.process.standing(tid)?.is_some() && !self.process.must_deliver_first(tid) {
+                queue.push_back(tid);
+            }
+        }
+        Ok(queue)
+    }
+
+    /// Seizes threads that are not held yet; answers whether there were any.
+    pub(super) fn seize_new_threads(&mut self) -> Result<bool> {
+        seize_threads(&mut self.process)
+    }
+
+    /// The same process, some thread of which may be moving.
+    pub(super) fn into_running(self) -> Running {
+        Running::new(self.process, Mode::All, VecDeque::new())
+    }
+
+    /// Lets every thread go, with its original code and the signal it has coming.
+    pub fn detach(mut self) -> Result<()> {
+        self.process.detach_all()
+    }
+
+    /// Ends the process. `wait` on the answer until it is gone.
+    pub fn kill(self) -> Result<Running> {
+        self.process.kill()?;
+        Ok(Running::new(self.process, Mode::Dying, VecDeque::new()))
+    }
+}
+
+impl ReadMemory for Stopped {
+    fn read_partial(&self, addr: VirtAddr, into: &mut [u8]) -> usize {
+        let got = self.process.memory.read_partial(addr, into);
+        self.process.sites.mask(addr, &mut into[..got]);
+        got
+    }
+}
+
+fn unwritable(addr: VirtAddr, wanted: usize, done: usize) -> Error {
+    Error::Unwritable {
+        addr,
+        wanted,
+        first_bad: VirtAddr::new(addr.raw().wrapping_add(done as u64)),
+    }
+}

@@ -1,0 +1,158 @@
+//! The thread table: what each thread of the process is doing, as far as its statuses have told.
+
+use super::error::{self, Error, Result};
+use super::trap::Intent;
+use crate::arch::registers::Registers;
+use crate::base::addr::VirtAddr;
+use crate::base::id::Tid;
+use crate::base::signal::Signal;
+use crate::os::ptrace::{self, SigInfo};
+use std::collections::BTreeMap;
+
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) state: ThreadState,
+    /// The signal that its next resume delivers (I5).
+    pub(super) deliver: Option<Delivery>,
+    /// The inserted trap whose instruction it still has to execute.
+    pub(super) standing: Option<VirtAddr>,
+    /// A step was ended by something else, so its trap may still come (I6).
+    pub(super) stray_trap: bool,
+    /// In a signal-delivery-stop: only there can a resume deliver a signal (ptrace(2)).
+    pub(super) in_delivery: bool,
+    /// Its process is stopped by this kind of signal: it must not run until SIGCONT.
+    pub(super) group_stopped: bool,
+    registers: Option<Registers>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ThreadState {
+    /// In a ptrace-stop: may be asked and resumed.
+    Stopped,
+    Running(Intent),
+    /// In a group-stop that a signal ended up in; SIGCONT ends it (PTRACE_LISTEN).
+    Listening,
+    /// Dead, its status still to come.
+    Gone,
+    /// Announced by its parent, its first stop is still to come.
+    Starting,
+}
+
+/// A signal on its way to a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Delivery {
+    pub(super) signal: Signal,
+    /// What came with it. Put back when the thread has been stepped since; None: made up by the user.
+    pub(super) info: Option<SigInfo>,
+    /// The thread is still in the stop that announced this signal.
+    pub(super) fresh: bool,
+}
+
+/// Signals that the instruction at pc caused: executed again, it would fault again. Positive si_codes
+/// come from the kernel (sigaction(2)).
+pub(super) fn is_fault(info: &SigInfo) -> bool {
+    let caused_by_code = [
+        Signal::ILL,
+        Signal::TRAP,
+        Signal::BUS,
+        Signal::FPE,
+        Signal::SEGV,
+        Signal::SYS,
+    ];
+    info.code > 0
+        && caused_by_code
+            .iter()
+            .any(|signal| signal.number() == info.signo)
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    by_tid: BTreeMap<Tid, Thread>,
+}
+
+impl Threads {
+    pub(super) fn add(&mut self, tid: Tid, state: ThreadState) {
+        self.by_tid.insert(
+            tid,
+            Thread {
+                state,
+                deliver: None,
+                standing: None,
+                stray_trap: false,
+                in_delivery: false,
+                group_stopped: false,
+                registers: None,
+            },
+        );
+    }
+
+    pub(super) fn remove(&mut self, tid: Tid) {
+        self.by_tid.remove(&tid);
+    }
+
+    /// After an exec only one thread is left, under the number of the process.
+    pub(super) fn keep_only(&mut self, tid: Tid) {
+        self.by_tid.clear();
+        self.add(tid, ThreadState::Stopped);
+    }
+
+    pub(super) fn contains(&self, tid: Tid) -> bool {
+        self.by_tid.contains_key(&tid)
+    }
+
+    pub(super) fn get(&self, tid: Tid) -> Result<&Thread> {
+        self.by_tid.get(&tid).ok_or(Error::NoThread { tid })
+    }
+
+    pub(super) fn get_mut(&mut self, tid: Tid) -> Result<&mut Thread> {
+        self.by_tid.get_mut(&tid).ok_or(Error::NoThread { tid })
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Tid, &Thread)> {
+        self.by_tid.iter().map(|(tid, thread)| (*tid, thread))
+    }
+
+    pub(super) fn tids(&self) -> Vec<Tid> {
+        self.by_tid.keys().copied().collect()
+    }
+
+    /// Threads that still have to stop before the process stands still.
+    pub(super) fn moving(&self) -> Vec<Tid> {
+        self.iter()
+            .filter(|(_, thread)| {
+                matches!(
+                    thread.state,
+                    ThreadState::Running(_) | ThreadState::Listening | ThreadState::Starting
+                )
+            })
+            .map(|(tid, _)| tid)
+            .collect()
+    }
+
+    /// The thread's registers: one system call at the first use after a stop.
+    pub(super) fn registers(&mut self, tid: Tid) -> Result<&Registers> {
+        let thread = self.get_mut(tid)?;
+        if thread.registers.is_none() {
+            let mut registers = Registers::default();
+            ptrace::registers(tid, registers.words_mut())
+                .map_err(error::ptrace("reading the registers of", tid))?;
+            thread.registers = Some(registers);
+        }
+        thread.registers.as_ref().ok_or(Error::NoThread { tid })
+    }
+
+    pub(super) fn set_registers(&mut self, tid: Tid, registers: Registers) -> Result<()> {
+        ptrace::set_registers(tid, registers.words())
+            .map_err(error::ptrace("writing the registers of", tid))?;
+        self.get_mut(tid)?.registers = Some(registers);
+        Ok(())
+    }
+}
+
+impl Thread {
+    /// It is about to move: what was read of it is stale.
+    pub(super) fn start(&mut self, state: ThreadState) {
+        self.state = state;
+        self.registers = None;
+    }
+}

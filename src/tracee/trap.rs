@@ -1,0 +1,83 @@
+//! What a SIGTRAP means. Pure: everything it depends on is an argument.
+
+use crate::base::addr::VirtAddr;
+
+/// si_code values that x86 uses for traps (asm-generic/siginfo.h, arch/x86/kernel/traps.c).
+const SI_KERNEL: i32 = 0x80;
+const TRAP_BRKPT: i32 = 1;
+const TRAP_TRACE: i32 = 2;
+/// `ptrace_notify(SIGTRAP)` when a handler's frame was set up under single step: si_code = SIGTRAP.
+const NOTIFIED: i32 = 5;
+
+/// What the thread was doing when it trapped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Intent {
+    Step,
+    Run,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Trap {
+    /// The step is done.
+    Step,
+    /// An inserted trap was executed: pc has to go back to it.
+    Site(VirtAddr),
+    /// Left over from a step that something else ended first: nobody wants it.
+    Stray,
+    /// The program's own doing: a hard-coded int3, raise(SIGTRAP), its own trap flag.
+    Own,
+}
+
+/// Does this trap need the pc to be told apart?
+pub(super) const fn needs_pc(code: i32) -> bool {
+    code == SI_KERNEL
+}
+
+/// `before_pc` is the address of the byte in front of the pc when an inserted trap stands there.
+pub(super) fn classify(
+    code: i32,
+    intent: Intent,
+    site_before_pc: Option<VirtAddr>,
+    stray_possible: bool,
+) -> Trap {
+    match code {
+        SI_KERNEL => site_before_pc.map_or(Trap::Own, Trap::Site),
+        // A step over a system call is reported as TRAP_BRKPT (user_single_step_report).
+        TRAP_TRACE | TRAP_BRKPT | NOTIFIED => match intent {
+            Intent::Step => Trap::Step,
+            Intent::Run if stray_possible => Trap::Stray,
+            Intent::Run => Trap::Own,
+        },
+        _ => Trap::Own,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SITE: Option<VirtAddr> = Some(VirtAddr::new(0x1000));
+
+    #[track_caller]
+    fn check(code: i32, intent: Intent, site: Option<VirtAddr>, stray: bool, wanted: Trap) {
+        assert_eq!(classify(code, intent, site, stray), wanted);
+    }
+
+    #[test]
+    fn each_code_has_its_meaning() {
+        let hit = Trap::Site(VirtAddr::new(0x1000));
+        check(SI_KERNEL, Intent::Run, SITE, false, hit);
+        check(SI_KERNEL, Intent::Step, SITE, false, hit);
+        check(SI_KERNEL, Intent::Run, None, false, Trap::Own);
+        check(SI_KERNEL, Intent::Step, None, true, Trap::Own);
+        check(TRAP_TRACE, Intent::Step, None, false, Trap::Step);
+        check(TRAP_TRACE, Intent::Step, SITE, false, Trap::Step);
+        check(TRAP_BRKPT, Intent::Step, None, false, Trap::Step);
+        check(NOTIFIED, Intent::Step, None, false, Trap::Step);
+        check(TRAP_TRACE, Intent::Run, None, true, Trap::Stray);
+        check(TRAP_TRACE, Intent::Run, None, false, Trap::Own);
+        for sent in [0, -1, -6] {
+            check(sent, Intent::Step, SITE, true, Trap::Own);
+        }
+    }
+}
