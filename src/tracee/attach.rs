@@ -59,6 +59,7 @@ pub fn spawn(image: &Image, children: &ChildEvents) -> std::result::Result<Spawn
     let until = Until {
         children,
         deadline: Some(Instant::now() + EXEC_PATIENCE),
+        patience: None,
         waker: None,
         fds: &[],
     };

@@ -49,6 +49,9 @@ struct Lifted {
 pub struct Until<'a> {
     pub children: &'a ChildEvents,
     pub deadline: Option<Instant>,
+    /// A bound on each wait of this call by itself, counted from when it begins to sleep: it costs
+    /// nothing as long as events come at once.
+    pub patience: Option<Duration>,
     pub waker: Option<&'a Waker>,
     /// Descriptors that want attention: the debuggee's streams.
     pub fds: &'a [(RawFd, Interest)],
@@ -276,6 +279,8 @@ impl Running {
             wait::yield_now();
         }
         let mut ready = Vec::new();
+        let patience = until.patience.map(|patience| Instant::now() + patience);
+        let wait_until = earlier(until.deadline, patience);
         loop {
             if let Some(next) = self.reap()? {
                 return Ok(Ok(next));
@@ -291,10 +296,7 @@ impl Running {
                 // Never in the past: a thread that only waits for a processor is waited for.
                 (lifted.since + STEP_OFF_PATIENCE).max(Instant::now() + Duration::from_millis(10))
             });
-            let deadline = match (until.deadline, step_off) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
+            let deadline = earlier(wait_until, step_off);
             let mut fds = vec![(until.children.raw_fd(), Interest::Read)];
             fds.extend(until.waker.map(|waker| (waker.raw_fd(), Interest::Read)));
             fds.extend(until.fds);
@@ -336,6 +338,7 @@ impl Running {
         let until = Until {
             children,
             deadline: Some(Instant::now() + STOP_PATIENCE),
+            patience: None,
             waker: None,
             fds: &[],
         };
@@ -375,5 +378,12 @@ impl Running {
             stop = real;
         }
         Outcome::Stopped(Stopped::new(self.process), stop)
+    }
+}
+
+fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }
