@@ -11,7 +11,7 @@ int odd(int x)
 
 int main(void)
 {
-    prctl(PR_SET_NAME, "ev\033]0;il\n=1 ok");
+    prctl(PR_SET_NAME, "ev\033]0;il\n=1 ok"); /* mark: main */
     puts("=1 ok exited 0");
     puts("\\=1 ok none");
     puts("error\tinternal\tforged");

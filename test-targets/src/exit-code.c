@@ -3,5 +3,5 @@
 
 int main(int argc, char **argv)
 {
-    return argc > 1 ? atoi(argv[1]) : 42;
+    return argc > 1 ? atoi(argv[1]) : 42; /* mark: main */
 }

@@ -13,7 +13,7 @@ int work(int i)
 
 int main(int argc, char **argv)
 {
-    int count = argc > 1 ? atoi(argv[1]) : 5;
+    int count = argc > 1 ? atoi(argv[1]) : 5; /* mark: main */
     printf("loop: %d rounds\n", count);
     fflush(stdout); /* mark: after-init */
     for (int i = 1; i <= count; i++) {

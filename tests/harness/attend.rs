@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
 
-/// One look at the condition.
+/// One look at the condition; none when the process is gone.
 type Look = fn(Pid) -> Option<bool>;
 
 /// Waits until `what` holds for the REPL `pid`.
@@ -14,7 +14,7 @@ pub fn until(what: &str, pid: Pid, deadline: Instant) -> Result<(), String> {
         "running" => has_running_debuggee,
         _ => return Err(format!("unknown condition after={what}")),
     };
-    while look(pid) != Some(true) {
+    while !look(pid).ok_or("the process has ended")? {
         if Instant::now() > deadline {
             return Err(format!(
                 "the deadline passed while waiting for after={what}"
@@ -36,6 +36,7 @@ fn is_busy(pid: Pid) -> Option<bool> {
 
 /// Some process is traced by this one and not in a stop.
 fn has_running_debuggee(pid: Pid) -> Option<bool> {
+    std::fs::metadata(format!("/proc/{pid}")).ok()?;
     for entry in std::fs::read_dir("/proc").ok()?.flatten() {
         let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else {
             continue;
@@ -51,5 +52,5 @@ fn has_running_debuggee(pid: Pid) -> Option<bool> {
             return Some(true);
         }
     }
-    None
+    Some(false)
 }

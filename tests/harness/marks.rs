@@ -24,14 +24,8 @@ impl Words {
         if let Some(target) = &header.target {
             words.target = format!("{}/{target}", words.targets);
         }
-        let stem = header
-            .target
-            .as_deref()
-            .and_then(|target| target.split(['-', '.']).next());
-        let name = header
-            .source
-            .clone()
-            .or_else(|| stem.map(|stem| format!("{stem}.c")));
+        let listed = header.target.as_deref().and_then(listed_source);
+        let name = header.source.clone().or(listed);
         match name.as_deref().and_then(find_source) {
             Some(path) => words.marks = marks_in(&path)?,
             None if header.source.is_some() => {
@@ -121,6 +115,15 @@ fn replace_word(text: &str, word: &str, with: &str) -> String {
         rest = after;
     }
     done + rest
+}
+
+/// The second word of the target's line in targets.list.
+fn listed_source(target: &str) -> Option<String> {
+    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("test-targets/targets.list");
+    let list = std::fs::read_to_string(list).ok()?;
+    let mut lines = list.lines().map(str::split_whitespace);
+    lines
+        .find_map(|mut words| (words.next()? == target).then(|| words.next().map(str::to_owned))?)
 }
 
 fn find_source(name: &str) -> Option<PathBuf> {

@@ -6,6 +6,7 @@
 mod crates;
 mod documents;
 mod layers;
+mod numbers;
 mod paths;
 mod report;
 mod rust;
