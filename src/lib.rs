@@ -6,6 +6,7 @@ pub mod arch;
 pub mod base;
 pub mod os;
 pub mod output;
+pub mod sandbox;
 pub mod script;
 pub mod session;
 pub mod symbols;

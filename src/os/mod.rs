@@ -5,6 +5,7 @@
 pub mod error;
 pub mod mmap;
 pub mod poll;
+pub mod privileges;
 pub mod proc;
 pub mod process;
 pub mod ptrace;
