@@ -32,8 +32,9 @@ compile() { # SOURCE LINK TO FLAG...
   # shellcheck disable=SC2046,SC2086
   case $source in
     *.rs)
-      [ "$link" = release ] && set -- -C opt-level=3 "$@" || set -- -C opt-level=0 "$@"
-      ${RUSTC:-rustc} $rust_flags "--remap-path-prefix=$here/src=$recorded" -o "$to" "$@" "$here/src/$source" ;;
+      level=0
+      [ "$link" != release ] || level=3
+      ${RUSTC:-rustc} $rust_flags -C opt-level=$level "--remap-path-prefix=$here/src=$recorded" -o "$to" "$@" "$here/src/$source" ;;
     *.cc)
       ${CXX:-g++} -std=c++17 $c_flags $(link_flags "$link") "-ffile-prefix-map=$here/src=$recorded" "$@" \
         -o "$to" "$here/src/$source" ;;
