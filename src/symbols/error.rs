@@ -20,18 +20,14 @@ pub enum Error {
     },
     #[error("the debug information of '{}' is damaged: {detail}", path.display())]
     BadDwarf { path: PathBuf, detail: String },
-    #[error("'{}' was not read to the end: {what} exceeds the limit of {limit}", path.display())]
-    OverBudget {
-        path: PathBuf,
-        what: &'static str,
-        limit: u64,
-    },
     #[error("'{text}' is no location: {why}")]
     BadLocation { text: String, why: &'static str },
     #[error("no symbol '{name}'")]
     NoSymbol { name: String, near: Vec<String> },
     #[error("no module '{name}'")]
     NoModule { name: String, near: Vec<String> },
+    #[error("no source file '{file}'")]
+    NoFile { file: String, near: Vec<String> },
     #[error("no code at {place}")]
     NoLocation { place: String, near: Vec<String> },
     #[error("'{name}' may mean {} things", candidates.len())]
@@ -52,10 +48,10 @@ impl Error {
             },
             Self::NotElf { .. } => Code::NotExecutable,
             Self::WrongArchitecture { .. } => Code::WrongArchitecture,
-            Self::BadElf { .. } | Self::BadDwarf { .. } | Self::OverBudget { .. } => Code::BadElf,
+            Self::BadElf { .. } | Self::BadDwarf { .. } => Code::BadElf,
             Self::BadLocation { .. } => Code::BadArgument,
             Self::NoSymbol { .. } | Self::NoModule { .. } => Code::NoSymbol,
-            Self::NoLocation { .. } => Code::NoLocation,
+            Self::NoLocation { .. } | Self::NoFile { .. } => Code::NoLocation,
             Self::Ambiguous { .. } => Code::Ambiguous,
         }
     }
@@ -66,7 +62,9 @@ impl Error {
             (!items.is_empty()).then(|| format!("{lead} {}", items.join(", ")))
         };
         match self {
-            Self::NoSymbol { near, .. } | Self::NoModule { near, .. } => list("did you mean", near),
+            Self::NoSymbol { near, .. } | Self::NoModule { near, .. } | Self::NoFile { near, .. } => {
+                list("did you mean", near)
+            }
             Self::NoLocation { near, .. } => list("lines with code near it:", near),
             Self::Ambiguous { candidates, .. } => list("one of", candidates),
             Self::BadLocation { .. } => Some(

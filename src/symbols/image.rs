@@ -1,6 +1,7 @@
 //! One ELF image: checked headers at once, everything else on first use and straight from the map.
 
 use super::budget::{MAX_FILE, MAX_NAME, MAX_SECTIONS};
+use super::dwarf::DwarfIndex;
 use super::error::{Error, Result};
 use super::section::{Section, slice};
 use super::symtab::Symtab;
@@ -85,6 +86,7 @@ pub struct Image {
     pub(super) symtab: OnceCell<Symtab>,
     /// The separate debug file.
     pub(super) separate: OnceCell<Option<Box<Image>>>,
+    pub(super) dwarf: OnceCell<DwarfIndex>,
 }
 
 impl Image {
@@ -142,6 +144,7 @@ impl Image {
             build_id: None,
             symtab: OnceCell::new(),
             separate: OnceCell::new(),
+            dwarf: OnceCell::new(),
             path,
             bytes,
         };

@@ -1,0 +1,389 @@
+//! From a location to addresses in loaded modules, or to what was probably meant.
+
+use super::dwarf::{LineMatch, LineQuery, SourceLine};
+use super::error::{Error, Result};
+use super::location::Location;
+use super::modules::{Module, Modules};
+use super::name::{Fit, Query};
+use super::near::nearest;
+use super::symtab::{Symbol, SymbolKind};
+use crate::base::addr::{ElfAddr, VirtAddr};
+use crate::base::id::ModuleId;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// What the address is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// To stop there: a function stands for its first line behind the prologue, and data will not do.
+    Breakpoint,
+    /// To look there: a name stands for its very address.
+    Address,
+}
+
+/// One place that a location stands for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Resolved {
+    pub addr: VirtAddr,
+    pub module: Option<ModuleId>,
+    /// The symbol and how far behind its start the address is.
+    pub symbol: Option<(String, u64)>,
+    pub kind: Option<SymbolKind>,
+    /// The symbol's, 0 when unknown.
+    pub size: u64,
+    pub line: Option<Rc<SourceLine>>,
+    /// The line that was asked for, when it has no code and the next one that has stands in.
+    pub moved_from: Option<u32>,
+}
+
+/// All places that `location` stands for, in order of address; never none.
+///
+/// Without a module, the program comes first, then the libraries as they were loaded, and the first that has
+/// the whole name decides, as for the dynamic linker. Parts of names count only when no module has the whole.
+pub fn resolve(modules: &Modules, location: &Location, purpose: Purpose) -> Result<Vec<Resolved>> {
+    match location {
+        Location::Address(addr) => Ok(vec![describe(modules, *addr)]),
+        Location::Symbol {
+            module,
+            name,
+            offset,
+            exact,
+        } => {
+            let (module, symbols) = find_symbols(modules, module.as_deref(), name)?;
+            let symbols = suitable(name, symbols, purpose)?;
+            let skip = purpose == Purpose::Breakpoint && !exact;
+            let places = symbols.into_iter().map(|symbol| {
+                let start = place(module, &symbol, skip);
+                let elf = ElfAddr::new(start.raw().wrapping_add(*offset));
+                Resolved {
+                    symbol: Some((
+                        symbol.name().into_owned(),
+                        elf.raw().wrapping_sub(symbol.addr.raw()),
+                    )),
+                    kind: Some(symbol.kind),
+                    size: symbol.size,
+                    ..describe(modules, module.bias.to_virt(elf))
+                }
+            });
+            Ok(in_order(places.collect()))
+        }
+        Location::Line { module, file, line } => {
+            let query = LineQuery { file, line: *line };
+            resolve_line(modules, module.as_deref(), query)
+        }
+    }
+}
+
+fn in_order(mut places: Vec<Resolved>) -> Vec<Resolved> {
+    places.sort_by_key(|place| place.addr);
+    places.dedup_by_key(|place| place.addr);
+    places
+}
+
+fn describe(modules: &Modules, addr: VirtAddr) -> Resolved {
+    let found = modules.module_at(addr);
+    let symbol = found.and_then(|(module, elf)| module.image.symbols().at(elf));
+    Resolved {
+        addr,
+        module: found.map(|(module, _)| module.id),
+        symbol: symbol.map(|(symbol, offset)| (symbol.name().into_owned(), offset)),
+        kind: symbol.map(|(symbol, _)| symbol.kind),
+        size: symbol.map_or(0, |(symbol, _)| symbol.size),
+        line: modules.line_at(addr),
+        moved_from: None,
+    }
+}
+
+fn place(module: &Module, symbol: &Symbol<'_>, skip_prologue: bool) -> ElfAddr {
+    let behind = || {
+        let dwarf = module.image.dwarf()?;
+        let end = match symbol.size {
+            0 => module.image.section_at(symbol.addr)?.end(),
+            size => symbol.addr.checked_add(size)?,
+        };
+        dwarf.after_prologue(symbol.addr, end)
+    };
+    let skipped = if skip_prologue && symbol.kind == SymbolKind::Function {
+        behind()
+    } else {
+        None
+    };
+    skipped.unwrap_or(symbol.addr)
+}
+
+fn chosen<'m>(modules: &'m Modules, name: Option<&str>) -> Result<Vec<&'m Module>> {
+    let Some(name) = name else {
+        return Ok(modules.iter().collect());
+    };
+    if let Some(module) = modules.find_by_name(name) {
+        return Ok(vec![module]);
+    }
+    let names: Vec<String> = modules.iter().map(Module::name).collect();
+    Err(Error::NoModule {
+        name: name.to_owned(),
+        near: nearest(name, names.iter().map(String::as_str)),
+    })
+}
+
+fn find_symbols<'m>(
+    modules: &'m Modules,
+    module: Option<&str>,
+    name: &str,
+) -> Result<(&'m Module, Vec<Symbol<'m>>)> {
+    let query = Query::new(name);
+    let places = chosen(modules, module)?;
+    let mut best: Option<(Fit, &Module, Vec<Symbol<'_>>)> = None;
+    for module in &places {
+        let found = module.image.symbols().find(&query);
+        let Some(fit) = found.first().map(|found| found.fit) else {
+            continue;
+        };
+        if best.as_ref().is_none_or(|(known, _, _)| fit < *known) {
+            let symbols = found.into_iter().map(|found| found.symbol).collect();
+            best = Some((fit, module, symbols));
+        }
+        if fit == Fit::Whole {
+            break;
+        }
+    }
+    if let Some((_, module, symbols)) = best {
+        return Ok((module, symbols));
+    }
+    let near = places
+        .iter()
+        .map(|module| module.image.symbols().near(name))
+        .find(|near| !near.is_empty());
+    Err(Error::NoSymbol {
+        name: name.to_owned(),
+        near: near.unwrap_or_default(),
+    })
+}
+
+/// The symbols of those found that serve the purpose.
+fn suitable<'m>(
+    name: &str,
+    mut symbols: Vec<Symbol<'m>>,
+    purpose: Purpose,
+) -> Result<Vec<Symbol<'m>>> {
+    let nothing = |what: &str| {
+        Err(Error::NoLocation {
+            place: format!("'{name}', which is {what}"),
+            near: Vec::new(),
+        })
+    };
+    symbols.retain(|symbol| symbol.kind != SymbolKind::ThreadLocal);
+    if symbols.is_empty() {
+        return nothing("a thread-local variable");
+    }
+    if symbols.iter().any(|symbol| symbol.kind.is_function()) {
+        symbols.retain(|symbol| symbol.kind.is_function());
+    } else if purpose == Purpose::Breakpoint {
+        symbols.retain(|symbol| symbol.kind != SymbolKind::Object);
+        if symbols.is_empty() {
+            return nothing("data");
+        }
+    }
+    Ok(symbols)
+}
+
+fn resolve_line(
+    modules: &Modules,
+    module: Option<&str>,
+    query: LineQuery<'_>,
+) -> Result<Vec<Resolved>> {
+    let mut found: Vec<(&Module, LineMatch)> = Vec::new();
+    let mut near_files = Vec::new();
+    for module in chosen(modules, module)? {
+        let Some(dwarf) = module.image.dwarf() else {
+            continue;
+        };
+        let matched = dwarf.find_line(query);
+        near_files.extend(matched.near_files.iter().cloned());
+        found.push((module, matched));
+    }
+    let line = found
+        .iter()
+        .flat_map(|(_, matched)| matched.addresses.iter().map(|address| address.line))
+        .min();
+    let Some(line) = line else {
+        return Err(no_line(query, &found, near_files));
+    };
+    let mut files = BTreeSet::new();
+    let mut places = Vec::new();
+    for (module, matched) in &found {
+        for address in matched.addresses.iter().filter(|found| found.line == line) {
+            files.insert(address.file.as_str());
+            places.push(Resolved {
+                line: Some(Rc::new(SourceLine {
+                    file: address.file.clone(),
+                    line,
+                    column: 0,
+                })),
+                moved_from: (line != query.line).then_some(query.line),
+                ..describe(modules, module.bias.to_virt(address.addr))
+            });
+        }
+    }
+    if files.len() > 1 {
+        return Err(Error::Ambiguous {
+            name: format!("{}:{}", query.file, query.line),
+            candidates: files.iter().map(|file| format!("{file}:{line}")).collect(),
+        });
+    }
+    Ok(in_order(places))
+}
+
+fn no_line(query: LineQuery<'_>, found: &[(&Module, LineMatch)], near_files: Vec<String>) -> Error {
+    let near_lines = found
+        .iter()
+        .map(|(_, matched)| &matched.near_lines)
+        .find(|lines| !lines.is_empty());
+    match near_lines {
+        Some(lines) => Error::NoLocation {
+            place: format!("{}:{}", query.file, query.line),
+            near: lines
+                .iter()
+                .map(|line| format!("{}:{line}", query.file))
+                .collect(),
+        },
+        None => Error::NoFile {
+            file: query.file.to_owned(),
+            near: near_files,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::addr::LoadBias;
+    use crate::symbols::image::Image;
+    use crate::symbols::location;
+    use crate::symbols::test_image::{BASE, ElfBuilder};
+    use std::path::Path;
+
+    const BIAS: u64 = 0x5555_0000_0000;
+
+    fn crafted() -> Modules {
+        let program = ElfBuilder::new()
+            .loaded(".text", BASE, &[0x90; 0x100])
+            .loaded(".data", BASE + 0x1000, &[0; 0x100])
+            .function("work", BASE, 0x10)
+            .function("_ZN5hello4open17h0123456789abcdefE", BASE + 0x10, 0x10)
+            .symbol("twice", BASE + 0x20, 8, 0x02)
+            .symbol("twice", BASE + 0x28, 8, 0x02)
+            .symbol("counter", BASE + 0x1000, 8, 0x11)
+            .symbol("mine", 8, 8, 0x16);
+        let library = ElfBuilder::new()
+            .loaded(".text", BASE, &[0x90; 0x100])
+            .function("work", BASE + 0x40, 0x10)
+            .function("open", BASE + 0x50, 0x10);
+        let mut modules = Modules::new();
+        for (path, bias, elf) in [("/bin/prog", 0, program), ("/lib/libc.so.6", BIAS, library)] {
+            let image = Image::from_bytes(path, elf.build()).expect("image");
+            modules.add(path.into(), LoadBias::new(bias), Rc::new(image));
+        }
+        modules
+    }
+
+    #[track_caller]
+    fn check(modules: &Modules, text: &str, purpose: Purpose, expected: &[u64]) {
+        let places = resolve(modules, &location::parse(text).expect("location"), purpose);
+        let places: Vec<u64> = places
+            .unwrap_or_else(|error| panic!("{text}: {error}"))
+            .iter()
+            .map(|place| place.addr.raw())
+            .collect();
+        assert_eq!(places, expected, "{text}");
+    }
+
+    #[test]
+    fn the_first_module_with_the_whole_name_decides() {
+        let modules = crafted();
+        let stop = Purpose::Breakpoint;
+        check(&modules, "work", stop, &[BASE]);
+        check(&modules, "work+4", stop, &[BASE + 4]);
+        check(&modules, "libc!work", stop, &[BIAS + BASE + 0x40]);
+        check(&modules, "open", stop, &[BIAS + BASE + 0x50]);
+        check(&modules, "prog!open", stop, &[BASE + 0x10]);
+        check(&modules, "hello::open", stop, &[BASE + 0x10]);
+        check(&modules, "twice", stop, &[BASE + 0x20, BASE + 0x28]);
+        check(&modules, "0x10", stop, &[0x10]);
+        check(&modules, "counter", Purpose::Address, &[BASE + 0x1000]);
+    }
+
+    #[track_caller]
+    fn check_error(modules: &Modules, text: &str, message: &str, hint: Option<&str>) {
+        let location = location::parse(text).expect("location");
+        let error = resolve(modules, &location, Purpose::Breakpoint).expect_err("refused");
+        assert_eq!(error.to_string(), message);
+        assert_eq!(error.hint().as_deref(), hint);
+    }
+
+    #[test]
+    fn errors_name_what_was_probably_meant() {
+        let modules = crafted();
+        check_error(
+            &modules,
+            "wrok",
+            "no symbol 'wrok'",
+            Some("did you mean work"),
+        );
+        check_error(&modules, "xyzzy", "no symbol 'xyzzy'", None);
+        check_error(&modules, "libd!work", "no module 'libd'", None);
+        check_error(
+            &modules,
+            "libc.so.7!work",
+            "no module 'libc.so.7'",
+            Some("did you mean libc.so.6"),
+        );
+        check_error(
+            &modules,
+            "counter",
+            "no code at 'counter', which is data",
+            None,
+        );
+        check_error(
+            &modules,
+            "mine",
+            "no code at 'mine', which is a thread-local variable",
+            None,
+        );
+        check_error(&modules, "a.c:3", "no source file 'a.c'", None);
+    }
+
+    fn marked(number: u64) -> u64 {
+        number + 1
+    }
+
+    #[test]
+    fn names_and_lines_of_this_program_resolve() {
+        const LINE: u32 = line!() - 5;
+        assert_eq!(marked(1), 2);
+        let image = Image::open(Path::new("/proc/self/exe")).expect("image");
+        let mut modules = Modules::new();
+        modules.add("/bin/self".into(), LoadBias::new(BIAS), Rc::new(image));
+        let one = |text: &str| {
+            let location = location::parse(text).expect("location");
+            let places = resolve(&modules, &location, Purpose::Breakpoint);
+            let mut places = places.unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(places.len(), 1, "{text}: {places:?}");
+            places.remove(0)
+        };
+        let by_name = one("resolve::tests::marked");
+        let line = by_name.line.clone().expect("line");
+        assert!(line.file.ends_with("src/symbols/resolve.rs") && line.line == LINE);
+        let by_line = one(&format!("symbols/resolve.rs:{LINE}"));
+        assert_eq!(by_line.addr, by_name.addr);
+        assert_eq!(by_line.moved_from, None);
+        let entry = one("*resolve::tests::marked");
+        assert!(entry.addr < by_name.addr, "the prologue is skipped");
+        assert_eq!(entry.symbol.as_ref().map(|(_, offset)| *offset), Some(0));
+        // The next line with code is where this very test begins: a function and a closure of the harness.
+        let blank = location::parse(&format!("symbols/resolve.rs:{}", LINE + 2));
+        let moved = resolve(&modules, &blank.expect("location"), Purpose::Breakpoint);
+        for place in moved.expect("places") {
+            assert_eq!(place.moved_from, Some(LINE + 2));
+        }
+    }
+}
