@@ -2,4 +2,6 @@
 //! May use: output, session and every layer below.
 //! Must never know: where programs come from and where replies go.
 
+pub mod raw;
 pub mod reply;
+pub mod source;

@@ -1,0 +1,7 @@
+//! From bytes on an input to programs that compile: framing, lexing, rewriting, checking. Pure, but
+//! for the compiler behind `check`.
+
+pub mod check;
+pub mod declare;
+pub mod lexer;
+pub mod rewrite;
