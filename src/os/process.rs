@@ -31,6 +31,11 @@ pub fn own_pid() -> Pid {
     Pid::new(unsafe { libc::getpid() })
 }
 
+pub fn own_uid() -> u32 {
+    // SAFETY: takes nothing, cannot fail.
+    unsafe { libc::getuid() }
+}
+
 /// Ends this process at once: no destructors, no other thread gets a word in.
 pub fn exit_now(status: i32) -> ! {
     // SAFETY: does not return.

@@ -2,11 +2,17 @@
 //! May use: base, os, arch, tracee, symbols, unwind.
 //! Must never know: JavaScript, text formats, front ends. It returns data, never text.
 
+mod breakpoints;
 pub mod control;
 pub mod error;
 pub mod event;
 pub mod info;
+mod launch;
+mod places;
+mod reading;
 pub mod request;
 pub mod run;
 pub mod session;
+mod siginfo;
 pub mod snapshot;
+mod streams;

@@ -3,6 +3,7 @@
 use crate::base::addr::VirtAddr;
 use crate::base::id::BreakpointId;
 use crate::base::signal::Signal;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -69,9 +70,11 @@ pub enum BreakpointKey {
     Name(String),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SignalPolicy {
-    pub stop: bool,
-    pub pass: bool,
-    pub print: bool,
+impl fmt::Display for Where {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Addr(addr) => addr.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
 }

@@ -61,7 +61,7 @@ pub fn spawn(image: &Image, children: &ChildEvents) -> std::result::Result<Spawn
         deadline: Some(Instant::now() + EXEC_PATIENCE),
         patience: None,
         waker: None,
-        fds: &[],
+        fds: &Vec::new,
     };
     match running.wait(&until)? {
         Outcome::Stopped(stopped, stop) if stop.causes.event == Some(Event::Exec) => Ok(Spawned {

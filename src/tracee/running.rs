@@ -53,8 +53,8 @@ pub struct Until<'a> {
     /// nothing as long as events come at once.
     pub patience: Option<Duration>,
     pub waker: Option<&'a Waker>,
-    /// Descriptors that want attention: the debuggee's streams.
-    pub fds: &'a [(RawFd, Interest)],
+    /// Descriptors that want attention, the debuggee's streams: only asked for before a real sleep.
+    pub fds: &'a dyn Fn() -> Vec<(RawFd, Interest)>,
 }
 
 /// What a wait came to.
@@ -299,7 +299,7 @@ impl Running {
             let deadline = earlier(wait_until, step_off);
             let mut fds = vec![(until.children.raw_fd(), Interest::Read)];
             fds.extend(until.waker.map(|waker| (waker.raw_fd(), Interest::Read)));
-            fds.extend(until.fds);
+            fds.extend((until.fds)());
             poll::wait(&fds, deadline, &mut ready).map_err(system("waiting for the process"))?;
             let mut answers = ready.iter().copied();
             if answers.next() == Some(true) {
@@ -340,7 +340,7 @@ impl Running {
             deadline: Some(Instant::now() + STOP_PATIENCE),
             patience: None,
             waker: None,
-            fds: &[],
+            fds: &Vec::new,
         };
         while !self.process.threads.moving().is_empty() {
             let Ok((tid, status)) = self.next_status(&until)? else {

@@ -71,7 +71,7 @@ impl Causes {
         }
     }
 
-    pub(super) const fn event(event: Event) -> Self {
+    pub const fn event(event: Event) -> Self {
         Self {
             step: false,
             site: None,

@@ -155,6 +155,15 @@ impl Stopped {
         self.process.policies.set(signal, policy);
     }
 
+    /// Puts a thread that will be stepped often on this processor, until `unpin`.
+    pub fn pin(&mut self, tid: Tid) {
+        self.process.pin(tid);
+    }
+
+    pub fn unpin(&mut self) {
+        self.process.unpin();
+    }
+
     /// Which events somebody wants to hear of; the others pass without a stop.
     pub fn report(&mut self, threads: bool, forks: bool) {
         self.process.report_threads = threads;

@@ -1,0 +1,462 @@
+//! Where things are: the modules of the process, names for addresses, addresses for names.
+
+use super::error::Result;
+use super::info::{BacktraceInfo, MapInfo, ModuleInfo, Place, SymbolInfo};
+use super::request::Where;
+use super::session::Session;
+use crate::base::addr::{AddrRange, FileOffset, VirtAddr};
+use crate::base::id::Pid;
+use crate::base::memory::ReadMemory;
+use crate::os::proc::{self, MappedPath, Mapping};
+use crate::symbols::image::Image;
+use crate::symbols::location;
+use crate::symbols::modules::{MappedPart, Modules, load_bias};
+use crate::symbols::pattern::Pattern;
+use crate::symbols::resolve::{self, Purpose, Resolved};
+use crate::symbols::symtab::SymbolKind;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// The loaded images, read from the process's mappings when they are first asked for.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    modules: Modules,
+    /// Device and inode of every image read so far: a restarted program's libraries are the same.
+    images: BTreeMap<Identity, std::result::Result<Rc<Image>, String>>,
+    /// Modules whose file could not be used, with the reason.
+    unusable: Vec<Unusable>,
+    state: Freshness,
+}
+
+type Identity = (i32, i32, u64);
+
+#[derive(Debug)]
+struct Unusable {
+    path: PathBuf,
+    range: AddrRange,
+    why: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Freshness {
+    /// Nothing is known.
+    #[default]
+    Empty,
+    /// True at an earlier stop; libraries may have come or gone since.
+    Old,
+    /// Read at this stop.
+    Fresh,
+}
+
+/// What a breakpoint's location stands for.
+#[derive(Debug)]
+pub(super) struct ResolvedBreakpoint {
+    pub(super) addrs: Vec<VirtAddr>,
+    pub(super) note: Option<String>,
+}
+
+impl Session {
+    pub(super) fn forget_modules(&mut self) {
+        self.places.state = Freshness::Empty;
+    }
+
+    /// The process has run: what is mapped may have changed.
+    pub(super) fn age_modules(&mut self) {
+        if self.places.state == Freshness::Fresh {
+            self.places.state = Freshness::Old;
+        }
+    }
+
+    /// The modules as they are at this stop.
+    fn fresh_modules(&mut self) -> Result<&Modules> {
+        let pid = self.stopped()?.pid();
+        if self.places.state != Freshness::Fresh {
+            let mappings = proc::maps(pid).unwrap_or_default();
+            self.update_modules(pid, &mappings);
+            self.places.state = Freshness::Fresh;
+        }
+        Ok(&self.places.modules)
+    }
+
+    /// Modules that cover `addr`, read anew only when no known one does: code that was mapped at an
+    /// earlier stop is nearly always still there, and a listener asks at every step.
+    fn modules_at(&mut self, addr: VirtAddr) -> Result<&Modules> {
+        let known =
+            self.places.state != Freshness::Empty && self.places.modules.module_at(addr).is_some();
+        if known {
+            return Ok(&self.places.modules);
+        }
+        self.fresh_modules()
+    }
+
+    fn update_modules(&mut self, pid: Pid, mappings: &[Mapping]) {
+        let mut files: BTreeMap<Identity, Vec<&Mapping>> = BTreeMap::new();
+        let mut vdso = None;
+        for mapping in mappings {
+            match &mapping.path {
+                MappedPath::File(..) => {
+                    let identity = (mapping.device.0, mapping.device.1, mapping.inode);
+                    files.entry(identity).or_default().push(mapping);
+                }
+                MappedPath::Special(name) if name == "[vdso]" => vdso = Some(mapping),
+                MappedPath::Special(_) | MappedPath::Anonymous => {}
+            }
+        }
+        // The program first, then libraries in the order of their addresses.
+        let program = proc::auxv(pid, proc::AT_PHDR).map(VirtAddr::new);
+        let mut order: Vec<(Identity, Vec<&Mapping>)> = files
+            .into_iter()
+            .filter(|(_, parts)| parts.iter().any(|part| part.executable))
+            .collect();
+        order.sort_by_key(|(_, parts)| {
+            let is_program =
+                program.is_some_and(|at| parts.iter().any(|part| part.range.contains(at)));
+            (!is_program, parts.first().map(|part| part.range.start))
+        });
+        let mut modules = Modules::new();
+        let mut unusable = Vec::new();
+        for (identity, parts) in order {
+            self.add_file(pid, identity, &parts, &mut modules, &mut unusable);
+        }
+        if let Some(mapping) = vdso {
+            self.add_vdso(mapping, &mut modules);
+        }
+        if !same(&modules, &self.places.modules) {
+            self.places.modules = modules;
+        }
+        self.places.unusable = unusable;
+    }
+
+    fn add_file(
+        &mut self,
+        pid: Pid,
+        identity: Identity,
+        parts: &[&Mapping],
+        modules: &mut Modules,
+        unusable: &mut Vec<Unusable>,
+    ) {
+        let Some(first) = parts.first() else {
+            return;
+        };
+        let MappedPath::File(path, deleted) = &first.path else {
+            return;
+        };
+        let image = self
+            .places
+            .images
+            .entry(identity)
+            .or_insert_with(|| open_image(pid, first, path, *deleted).map(Rc::new))
+            .clone();
+        let mapped: Vec<MappedPart> = parts
+            .iter()
+            .map(|part| MappedPart {
+                range: part.range,
+                offset: FileOffset::new(part.offset),
+            })
+            .collect();
+        let problem = match image {
+            Err(why) => why,
+            Ok(image) => match load_bias(&image, &mapped) {
+                Some(bias) => {
+                    modules.add(path.clone(), bias, image);
+                    return;
+                }
+                None => "no segment of the file is mapped as it says".to_owned(),
+            },
+        };
+        let last = parts.last().map_or(first.range.end, |part| part.range.end);
+        unusable.push(Unusable {
+            path: path.clone(),
+            range: AddrRange::new(first.range.start, last),
+            why: problem,
+        });
+    }
+
+    /// The kernel's own shared object: it has no file, its bytes are in the process.
+    fn add_vdso(&mut self, mapping: &Mapping, modules: &mut Modules) {
+        const LIMIT: u64 = 1 << 20;
+        let known = (0, 0, mapping.range.start.raw());
+        if !self.places.images.contains_key(&known) {
+            let size = usize::try_from(mapping.range.len().min(LIMIT)).unwrap_or(0);
+            let mut bytes = vec![0; size];
+            let Ok(stopped) = self.stopped() else {
+                return;
+            };
+            let got = stopped.read_partial(mapping.range.start, &mut bytes);
+            bytes.truncate(got);
+            let image = Image::from_bytes("[vdso]", bytes)
+                .map(Rc::new)
+                .map_err(|error| error.to_string());
+            self.places.images.insert(known, image);
+        }
+        if let Some(Ok(image)) = self.places.images.get(&known) {
+            let part = MappedPart {
+                range: mapping.range,
+                offset: FileOffset::new(0),
+            };
+            if let Some(bias) = load_bias(image, &[part]) {
+                modules.add(PathBuf::from("[vdso]"), bias, Rc::clone(image));
+            }
+        }
+    }
+
+    /// The one address that `place` means; several are an error that lists them.
+    pub fn resolve(&mut self, place: &Where) -> Result<VirtAddr> {
+        let text = match place {
+            Where::Addr(addr) => return Ok(*addr),
+            Where::Text(text) => text,
+        };
+        let location = location::parse(text)?;
+        let resolved = resolve::resolve(self.fresh_modules()?, &location, Purpose::Address)?;
+        match resolved.as_slice() {
+            [one] => Ok(one.addr),
+            several => Err(crate::symbols::error::Error::Ambiguous {
+                name: text.clone(),
+                candidates: several.iter().map(in_words).collect(),
+            }
+            .into()),
+        }
+    }
+
+    pub(super) fn resolve_breakpoint(&mut self, place: &Where) -> Result<ResolvedBreakpoint> {
+        let text = match place {
+            Where::Addr(addr) => {
+                return Ok(ResolvedBreakpoint {
+                    addrs: vec![*addr],
+                    note: None,
+                });
+            }
+            Where::Text(text) => text,
+        };
+        let location = location::parse(text)?;
+        let resolved = resolve::resolve(self.fresh_modules()?, &location, Purpose::Breakpoint)?;
+        let moved = resolved.iter().find_map(|place| {
+            let line = place.line.as_ref()?;
+            Some((place.moved_from?, line.line))
+        });
+        let mut notes = Vec::new();
+        if let Some((wanted, line)) = moved {
+            notes.push(format!("line {wanted} has no code, moved to {line}"));
+        }
+        if resolved.len() > 1 {
+            notes.push(format!("{} places", resolved.len()));
+        }
+        Ok(ResolvedBreakpoint {
+            addrs: resolved.iter().map(|place| place.addr).collect(),
+            note: (!notes.is_empty()).then(|| notes.join("; ")),
+        })
+    }
+
+    pub(super) fn main_address(&mut self) -> Result<VirtAddr> {
+        let place = Where::Text("main".to_owned());
+        let resolved = self.resolve_breakpoint(&place)?;
+        // There is one, or resolving had failed.
+        resolved
+            .addrs
+            .first()
+            .copied()
+            .ok_or(super::error::Error::NoProcess)
+    }
+
+    pub fn symbol_at(&mut self, addr: VirtAddr) -> Result<Option<(String, u64)>> {
+        let symbol = self.modules_at(addr)?.symbol_at(addr);
+        Ok(symbol.map(|symbol| (symbol.name.clone(), symbol.offset)))
+    }
+
+    pub fn place(&mut self, addr: VirtAddr) -> Result<Place> {
+        let modules = self.modules_at(addr)?;
+        Ok(Place {
+            pc: addr,
+            symbol: modules
+                .symbol_at(addr)
+                .map(|symbol| (symbol.name.clone(), symbol.offset)),
+            line: modules
+                .line_at(addr)
+                .map(|line| (base_name(&line.file), line.line)),
+        })
+    }
+
+    /// At most `limit`, and whether there are more.
+    pub fn symbols(
+        &mut self,
+        pattern: Option<&str>,
+        limit: usize,
+    ) -> Result<(Vec<SymbolInfo>, bool)> {
+        let pattern = Pattern::new(pattern.unwrap_or(""));
+        let modules = self.fresh_modules()?;
+        let mut found = Vec::new();
+        let mut more = false;
+        for module in modules.iter() {
+            let room = limit - found.len();
+            let (symbols, cut) = module.image.symbols().matching(&pattern, room);
+            more |= cut;
+            found.extend(symbols.into_iter().map(|symbol| SymbolInfo {
+                addr: module.bias.to_virt(symbol.addr),
+                size: symbol.size,
+                kind: kind_name(symbol.kind),
+                name: symbol.name().into_owned(),
+                module: module.name(),
+            }));
+        }
+        Ok((found, more))
+    }
+
+    pub fn modules(&mut self) -> Result<Vec<ModuleInfo>> {
+        self.fresh_modules()?;
+        let places = &self.places;
+        let usable = places.modules.iter().map(|module| {
+            let ranges: Vec<AddrRange> = module.ranges().collect();
+            ModuleInfo {
+                name: module.name(),
+                path: module.path.display().to_string(),
+                start: ranges
+                    .iter()
+                    .map(|range| range.start)
+                    .min()
+                    .unwrap_or_default(),
+                end: ranges
+                    .iter()
+                    .map(|range| range.end)
+                    .max()
+                    .unwrap_or_default(),
+                bias: module.bias.raw(),
+                symbols: what_it_tells(&module.image),
+                build_id: module.image.build_id().map(hex),
+            }
+        });
+        let unusable = places.unusable.iter().map(|module| ModuleInfo {
+            name: base_name(&module.path.to_string_lossy()),
+            path: module.path.display().to_string(),
+            start: module.range.start,
+            end: module.range.end,
+            bias: 0,
+            symbols: format!("skipped: {}", module.why),
+            build_id: None,
+        });
+        Ok(usable.chain(unusable).collect())
+    }
+
+    pub fn maps(&mut self) -> Result<Vec<MapInfo>> {
+        let pid = self.stopped()?.pid();
+        let mappings = proc::maps(pid).unwrap_or_default();
+        Ok(mappings
+            .into_iter()
+            .map(|mapping| MapInfo {
+                start: mapping.range.start,
+                end: mapping.range.end,
+                perms: mapping.perms,
+                offset: mapping.offset,
+                path: mapping.path.text(),
+            })
+            .collect())
+    }
+
+    pub fn backtrace(&mut self, max: usize) -> Result<BacktraceInfo> {
+        let _ = max;
+        Ok(BacktraceInfo {
+            frames: Vec::new(),
+            truncated: None,
+        })
+    }
+
+    pub(super) fn program_entry(&mut self) -> Option<VirtAddr> {
+        let pid = self.pid()?;
+        proc::auxv(pid, proc::AT_ENTRY).map(VirtAddr::new)
+    }
+
+    pub(super) fn program_path(&self) -> String {
+        self.pid()
+            .and_then(proc::exe)
+            .map(|path| path.display().to_string())
+            .unwrap_or_default()
+    }
+}
+
+/// Opens what a mapping was made from, and makes sure that it is the same file: a path can lead
+/// elsewhere by now, or to something that must not be read.
+fn open_image(
+    pid: Pid,
+    mapping: &Mapping,
+    path: &Path,
+    deleted: bool,
+) -> std::result::Result<Image, String> {
+    let range = mapping.range;
+    // The kernel's own way to the file, which exists although the path may not (proc(5)).
+    let direct = format!(
+        "/proc/{pid}/map_files/{:x}-{:x}",
+        range.start.raw(),
+        range.end.raw()
+    );
+    let exe = format!("/proc/{pid}/exe");
+    let candidates = [PathBuf::from(direct), path.to_owned(), PathBuf::from(exe)];
+    let mut problem = "the file was deleted or replaced".to_owned();
+    for (index, candidate) in candidates.iter().enumerate() {
+        if index == 1 && deleted {
+            continue;
+        }
+        match Image::open(candidate) {
+            Ok(image) if is_same_file(&image, mapping) => return Ok(image),
+            Err(error) if index == 1 => problem = error.to_string(),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Err(problem)
+}
+
+/// The device is not compared: an overlay file system shows one in maps and another one in stat(2).
+fn is_same_file(image: &Image, mapping: &Mapping) -> bool {
+    image
+        .identity()
+        .is_some_and(|file| file.inode == mapping.inode)
+}
+
+fn same(a: &Modules, b: &Modules) -> bool {
+    a.len() == b.len()
+        && a.iter()
+            .zip(b.iter())
+            .all(|(a, b)| a.bias == b.bias && a.path == b.path && Rc::ptr_eq(&a.image, &b.image))
+}
+
+fn what_it_tells(image: &Image) -> String {
+    let mut words = Vec::new();
+    if image.dwarf_image().is_some() {
+        words.push("dwarf");
+    }
+    if image.section(".symtab").is_some() {
+        words.push("symtab");
+    }
+    if image.section(".dynsym").is_some() {
+        words.push("dynsym");
+    }
+    if words.is_empty() {
+        words.push("stripped");
+    }
+    words.join(" ")
+}
+
+fn kind_name(kind: SymbolKind) -> &'static str {
+    match kind {
+        SymbolKind::Function => "function",
+        SymbolKind::IndirectFunction => "ifunc",
+        SymbolKind::Object => "object",
+        SymbolKind::Label => "label",
+        SymbolKind::ThreadLocal => "tls",
+    }
+}
+
+fn in_words(place: &Resolved) -> String {
+    let mut words = place.addr.to_string();
+    if let Some(line) = &place.line {
+        words.push_str(&format!(" {}:{}", base_name(&line.file), line.line));
+    }
+    words
+}
+
+fn base_name(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or(path).to_owned()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
