@@ -2,6 +2,8 @@
 //! for the compiler behind `check`.
 
 pub mod check;
+pub mod command;
 pub mod declare;
+pub mod framing;
 pub mod lexer;
 pub mod rewrite;
