@@ -11,3 +11,4 @@ pub mod script;
 pub mod session;
 pub mod symbols;
 pub mod tracee;
+pub mod unwind;
