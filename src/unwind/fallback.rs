@@ -66,6 +66,8 @@ impl Fallback<'_> {
         const PUSH_RBP: u8 = 0x55;
         const MOV_RSP_RBP: [u8; 3] = [0x48, 0x89, 0xe5];
         const RET: u8 = 0xc3;
+        /// `jmp *disp(%rip)`: all there is in a procedure linkage table of a static program.
+        const JUMP_TO_IMPORT: [u8; 2] = [0xff, 0x25];
         let mut code = [0; 5];
         let got = self.memory.read_partial(pc, &mut code);
         let code = code.get(..got)?;
@@ -73,7 +75,9 @@ impl Fallback<'_> {
         let at_edge = code.starts_with(&ENDBR)
             || code.starts_with(&[PUSH_RBP])
             || code.starts_with(&[RET])
-            || code.starts_with(&[0xf3, RET]);
+            || code.starts_with(&[0xf3, RET])
+            || code.starts_with(&JUMP_TO_IMPORT)
+            || code.starts_with(&[0xf2, 0xff, 0x25]);
         let pushed = code.starts_with(&MOV_RSP_RBP)
             && pc
                 .checked_sub(1)
@@ -227,6 +231,7 @@ mod tests {
         check_step(&top(&[0x55]), CODE, 0, expected);
         check_step(&top(&[0xf3, 0x0f, 0x1e, 0xfa, 0x55]), CODE, 0, expected);
         check_step(&top(&[0xc3]), CODE, 0, expected);
+        check_step(&top(&[0xff, 0x25, 1, 2, 3]), CODE, 0, expected);
         check_step(&top(&[]), 0, 0, expected);
         check_step(&top(&[0x90]), CODE, 0, None);
         let pushed = memory(&[0x55, 0x48, 0x89, 0xe5]).words(STACK, &[99, CALLER]);
