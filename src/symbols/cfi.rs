@@ -4,6 +4,8 @@ use super::image::Image;
 use crate::base::addr::ElfAddr;
 use gimli::{BaseAddresses, EhFrameHdr, LittleEndian, Pointer};
 
+const DEBUG_FRAME: &str = ".debug_frame";
+
 /// The sections, by link address, as their pointers are relative to it.
 #[derive(Clone, Copy, Debug)]
 pub struct CfiSections<'a> {
@@ -15,45 +17,113 @@ pub struct CfiSections<'a> {
     pub got: ElfAddr,
 }
 
+/// Where the sections were found: looked for once, as every step of an unwinding asks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CfiPlaces {
+    eh_frame_hdr: Option<Place>,
+    eh_frame: Option<Place>,
+    debug_frame: Option<Frames>,
+    text: ElfAddr,
+    got: ElfAddr,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// By its number.
+    Section(usize),
+    /// So many loaded bytes from an address on.
+    Loaded(ElfAddr, usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Frames {
+    Own,
+    DebugFile,
+}
+
 impl Image {
     pub fn cfi(&self) -> CfiSections<'_> {
-        let loaded = |name| {
-            let section = self.section(name)?;
-            Some((section.addr, self.bytes_of(section)))
+        let places = self.cfi_places.get_or_init(|| self.find_cfi());
+        let bytes = |place: Option<Place>| self.bytes_at(place?);
+        let frames = match places.debug_frame {
+            Some(Frames::Own) => self.section_bytes(DEBUG_FRAME).ok(),
+            Some(Frames::DebugFile) => self
+                .debug_image()
+                .and_then(|debug| debug.section_bytes(DEBUG_FRAME).ok()),
+            None => None,
+        };
+        CfiSections {
+            eh_frame_hdr: bytes(places.eh_frame_hdr),
+            eh_frame: bytes(places.eh_frame),
+            debug_frame: frames,
+            text: places.text,
+            got: places.got,
+        }
+    }
+
+    fn find_cfi(&self) -> CfiPlaces {
+        let section = |name: &str| {
+            let mut sections = self.sections().iter();
+            let number = sections.position(|section| self.section_name(section) == name.as_bytes());
+            number.map(Place::Section)
+        };
+        let filled = |place: &Place| {
+            self.bytes_at(*place)
+                .is_some_and(|(_, bytes)| !bytes.is_empty())
         };
         let address = |name| {
             self.section(name)
                 .map_or(ElfAddr::default(), |section| section.addr)
         };
-        let eh_frame_hdr = loaded(".eh_frame_hdr").or_else(|| self.header_from_segment());
-        let eh_frame = loaded(".eh_frame").or_else(|| self.frames_from_header(eh_frame_hdr?));
-        let own = self.section_bytes(".debug_frame").unwrap_or(&[]);
-        let debug_frame = if own.is_empty() && eh_frame.is_none() {
-            self.debug_image()
-                .and_then(|debug| debug.section_bytes(".debug_frame").ok())
-                .unwrap_or(&[])
-        } else {
-            own
+        let has_frames = |image: &Self| {
+            image
+                .section_bytes(DEBUG_FRAME)
+                .is_ok_and(|bytes| !bytes.is_empty())
         };
-        let filled = |(_, bytes): &(ElfAddr, &[u8])| !bytes.is_empty();
-        CfiSections {
-            eh_frame_hdr: eh_frame_hdr.filter(filled),
-            eh_frame: eh_frame.filter(filled),
-            debug_frame: Some(debug_frame).filter(|bytes| !bytes.is_empty()),
+        let eh_frame_hdr = section(".eh_frame_hdr")
+            .filter(filled)
+            .or_else(|| self.header_from_segment());
+        let eh_frame = section(".eh_frame")
+            .filter(filled)
+            .or_else(|| self.frames_from_header(self.bytes_at(eh_frame_hdr?)?));
+        let debug_frame = if has_frames(self) {
+            Some(Frames::Own)
+        } else if self.debug_image().is_some_and(has_frames) {
+            Some(Frames::DebugFile)
+        } else {
+            None
+        };
+        CfiPlaces {
+            eh_frame_hdr,
+            eh_frame,
+            debug_frame,
             text: address(".text"),
             got: address(".got"),
         }
     }
 
-    /// A file without section headers still names the table in PT_GNU_EH_FRAME, as the program needs it.
-    fn header_from_segment(&self) -> Option<(ElfAddr, &[u8])> {
-        let (addr, size) = self.extra().eh_frame_hdr?;
-        let bytes = self.loaded_bytes(addr)?;
-        let size = usize::try_from(size).ok()?.min(bytes.len());
-        Some((addr, &bytes[..size]))
+    fn bytes_at(&self, place: Place) -> Option<(ElfAddr, &[u8])> {
+        match place {
+            Place::Section(number) => {
+                let section = self.sections().get(number)?;
+                Some((section.addr, self.bytes_of(section)))
+            }
+            Place::Loaded(addr, size) => {
+                let bytes = self.loaded_bytes(addr)?;
+                Some((addr, bytes.get(..size)?))
+            }
+        }
     }
 
-    fn frames_from_header(&self, header: (ElfAddr, &[u8])) -> Option<(ElfAddr, &[u8])> {
+    /// A file without section headers still names the table in PT_GNU_EH_FRAME, as the program needs it.
+    fn header_from_segment(&self) -> Option<Place> {
+        let (addr, size) = self.extra().eh_frame_hdr?;
+        let room = self.loaded_bytes(addr)?.len();
+        let size = usize::try_from(size).ok()?.min(room);
+        (size > 0).then_some(Place::Loaded(addr, size))
+    }
+
+    fn frames_from_header(&self, header: (ElfAddr, &[u8])) -> Option<Place> {
         let (addr, bytes) = header;
         let bases = BaseAddresses::default().set_eh_frame_hdr(addr.raw());
         let parsed = EhFrameHdr::new(bytes, LittleEndian).parse(&bases, 8).ok()?;
@@ -61,6 +131,6 @@ impl Image {
             return None;
         };
         let start = ElfAddr::new(start);
-        Some((start, self.loaded_bytes(start)?))
+        Some(Place::Loaded(start, self.loaded_bytes(start)?.len()))
     }
 }

@@ -1,6 +1,7 @@
 //! One ELF image: checked headers at once, everything else on first use and straight from the map.
 
 use super::budget::{MAX_FILE, MAX_NAME, MAX_SECTIONS};
+use super::cfi::CfiPlaces;
 use super::dwarf::DwarfIndex;
 use super::error::{Error, Result};
 use super::section::{Section, slice};
@@ -87,6 +88,7 @@ pub struct Image {
     /// The separate debug file.
     pub(super) separate: OnceCell<Option<Box<Image>>>,
     pub(super) dwarf: OnceCell<DwarfIndex>,
+    pub(super) cfi_places: OnceCell<CfiPlaces>,
 }
 
 impl Image {
@@ -145,6 +147,7 @@ impl Image {
             symtab: OnceCell::new(),
             separate: OnceCell::new(),
             dwarf: OnceCell::new(),
+            cfi_places: OnceCell::new(),
             path,
             bytes,
         };

@@ -21,4 +21,6 @@ pub mod symbol_search;
 pub mod symtab;
 
 #[cfg(test)]
+mod robustness;
+#[cfg(test)]
 mod test_image;

@@ -1,6 +1,8 @@
 //! The unwinder against the truth, at every single instruction of real programs: what was called and has not
 //! returned is known from watching the calls, and what the callers' registers were as well.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test program
+
 mod debuggee;
 mod truth;
 
