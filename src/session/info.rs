@@ -99,7 +99,8 @@ pub struct MapInfo {
 pub struct FrameInfo {
     pub index: u32,
     pub pc: VirtAddr,
-    pub sp: VirtAddr,
+    /// None when the frame's stack pointer cannot be known.
+    pub sp: Option<VirtAddr>,
     pub symbol: Option<(String, u64)>,
     pub file: Option<String>,
     pub line: Option<u32>,

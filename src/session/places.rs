@@ -1,7 +1,7 @@
 //! Where things are: the modules of the process, names for addresses, addresses for names.
 
 use super::error::Result;
-use super::info::{BacktraceInfo, MapInfo, ModuleInfo, Place, SymbolInfo};
+use super::info::{BacktraceInfo, FrameInfo, MapInfo, ModuleInfo, Place, SymbolInfo};
 use super::request::Where;
 use super::session::Session;
 use crate::base::addr::{AddrRange, FileOffset, VirtAddr};
@@ -14,6 +14,8 @@ use crate::symbols::modules::{MappedPart, Modules, load_bias};
 use crate::symbols::pattern::Pattern;
 use crate::symbols::resolve::{self, Purpose, Resolved};
 use crate::symbols::symtab::SymbolKind;
+use crate::unwind::backtrace;
+use crate::unwind::frame::StopReason;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -352,11 +354,39 @@ impl Session {
             .collect())
     }
 
+    /// At most `max` physical frames of the selected thread, innermost first.
     pub fn backtrace(&mut self, max: usize) -> Result<BacktraceInfo> {
-        let _ = max;
+        let registers = self.registers()?;
+        let start = std::array::from_fn(|number| {
+            let number = u16::try_from(number).unwrap_or(u16::MAX);
+            registers.dwarf(number).unwrap_or_default()
+        });
+        self.fresh_modules()?;
+        let modules = std::mem::take(&mut self.places.modules);
+        let walked = self
+            .stopped()
+            .map(|stopped| backtrace::backtrace(&modules, stopped, &start, max));
+        self.places.modules = modules;
+        let walked = walked?;
+        let frames = walked
+            .frames
+            .iter()
+            .zip(0..)
+            .map(|(frame, index)| FrameInfo {
+                index,
+                pc: frame.pc.addr(),
+                sp: frame.sp,
+                symbol: frame
+                    .function
+                    .as_ref()
+                    .map(|name| (name.clone(), frame.offset.unwrap_or(0))),
+                file: frame.at.as_ref().map(|at| base_name(&at.file)),
+                line: frame.at.as_ref().map(|at| at.line),
+                inlined: frame.inlined,
+            });
         Ok(BacktraceInfo {
-            frames: Vec::new(),
-            truncated: None,
+            frames: frames.collect(),
+            truncated: why_no_more(walked.end()),
         })
     }
 
@@ -433,6 +463,17 @@ fn what_it_tells(image: &Image) -> String {
         words.push("stripped");
     }
     words.join(" ")
+}
+
+fn why_no_more(end: StopReason) -> Option<String> {
+    match end {
+        StopReason::Outermost => None,
+        StopReason::NoRule(pc) => Some(format!("nothing tells how to unwind from {pc}")),
+        StopReason::Unreadable(addr) => Some(format!("the stack is not readable at {addr}")),
+        StopReason::Cycle => Some("the frames repeat: damaged stack".to_owned()),
+        StopReason::Limit => Some("more frames: ask for a larger maximum".to_owned()),
+        StopReason::Damaged(pc) => Some(format!("damaged unwind information for {pc}")),
+    }
 }
 
 fn kind_name(kind: SymbolKind) -> &'static str {
