@@ -9,4 +9,6 @@ ci/standin.sh
 say "building the image llmdbg"
 docker build -t llmdbg .
 say "starting the container llmdbg"
-compose up -d --no-build --force-recreate
+# Also one that another copy of this repository left.
+docker rm --force llmdbg >/dev/null 2>&1 || true
+compose up -d --no-build

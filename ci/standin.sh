@@ -22,32 +22,48 @@ provided() {
   esac
 }
 
+# Makes an image of the tree: import TAG LABEL OPTION...
+import() {
+  tag=$1 value=$2
+  shift 2
+  tar -C "$root" --exclude='./var/cache/apt/archives/*.deb' --exclude='./var/lib/apt/lists/*' --exclude=./etc/resolv.conf -c . |
+    docker import --change "LABEL llmdbg.standin=$value" "$@" - "$tag" >/dev/null
+}
+
 if provided "$runtime" base && provided "$build" "$lock"; then
   exit 0
 fi
 [ "$(id -u)" = 0 ] || fail "$runtime and $build cannot be pulled, and making stand-ins needs root"
-command -v debootstrap >/dev/null || apt_install debootstrap
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/llmdbg-standin-XXXXXX")
 trap 'rm -rf "$work"' EXIT
-say "making a stand-in for $runtime"
-debootstrap --variant=minbase "$suite" "$work/root" >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; fail "debootstrap failed"; }
-provided "$runtime" base ||
-  tar -C "$work/root" --exclude=./var/cache/apt/archives/*.deb --exclude=./var/lib/apt/lists/* --exclude=./etc/resolv.conf -c . |
-  docker import --change 'LABEL llmdbg.standin=base' - "$runtime" >/dev/null
+root=$work/root
+mkdir "$root"
+if provided "$runtime" base; then
+  container=$(docker create "$runtime" true)
+  docker export "$container" | tar -C "$root" -x
+  docker rm "$container" >/dev/null
+  cp /etc/resolv.conf "$root/etc/resolv.conf"
+else
+  say "making a stand-in for $runtime"
+  command -v debootstrap >/dev/null || apt_install debootstrap
+  debootstrap --variant=minbase "$suite" "$root" >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; fail "debootstrap failed"; }
+  import "$runtime" base
+fi
 
 say "making a stand-in for $build"
 cargo fetch --locked
 sysroot=$(rustc --print sysroot)
-root=$work/root
-DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get install -y --no-install-recommends gcc g++ libc6-dev ca-certificates \
-  >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; fail "the compilers cannot be installed"; }
+{
+  chroot "$root" apt-get update &&
+    DEBIAN_FRONTEND=noninteractive chroot "$root" \
+      apt-get install -y --no-install-recommends gcc g++ libc6-dev ca-certificates
+} >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; fail "the compilers cannot be installed"; }
 cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
 mkdir -p "$root/usr/local/rust" "$root/usr/local/cargo/registry"
 cp -a "$sysroot/bin" "$sysroot/lib" "$sysroot/libexec" "$root/usr/local/rust/"
 for part in index cache; do
   cp -a "${CARGO_HOME:-$HOME/.cargo}/registry/$part" "$root/usr/local/cargo/registry/"
 done
-tar -C "$root" --exclude=./var/cache/apt/archives/*.deb --exclude=./etc/resolv.conf -c . |
-  docker import --change "LABEL llmdbg.standin=$lock" --change 'ENV CARGO_HOME=/usr/local/cargo' \
-    --change 'ENV PATH=/usr/local/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' - "$build" >/dev/null
+import "$build" "$lock" --change 'ENV CARGO_HOME=/usr/local/cargo' \
+  --change 'ENV PATH=/usr/local/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
