@@ -30,9 +30,9 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec
         }
     }
     // Beside a name that differs by a slip, one that differs by more is noise.
-    let slip = best.first().map_or(0, |(distance, _)| distance + 1);
+    let nearest = best.first().map_or(0, |(distance, _)| *distance);
     best.into_iter()
-        .filter(|(distance, _)| *distance <= slip)
+        .filter(|(distance, _)| *distance == nearest)
         .map(|(_, name)| name.to_owned())
         .collect()
 }
@@ -69,11 +69,7 @@ mod tests {
 
     #[test]
     fn near_names_are_offered_best_first() {
-        check(
-            "mian",
-            &["printf", "main", "mine", "min"],
-            &["main", "min", "mine"],
-        );
+        check("mian", &["printf", "main", "mine", "min"], &["main", "min"]);
         check("Main", &["main"], &["main"]);
         check("wrok", &["work", "work", "worker"], &["work"]);
         check("x", &["y", "ab", "abc"], &["y"]);

@@ -32,7 +32,8 @@ pub struct Resolved {
     /// The symbol's, 0 when unknown.
     pub size: u64,
     pub line: Option<Rc<SourceLine>>,
-    /// The line that was asked for, when it has no code and the next one that has stands in.
+    /// The line that was asked for, when the address is of a later one: it has no code, or it opens a
+    /// function.
     pub moved_from: Option<u32>,
 }
 
@@ -203,23 +204,24 @@ fn resolve_line(
     }
     let line = found
         .iter()
-        .flat_map(|(_, matched)| matched.addresses.iter().map(|address| address.line))
+        .filter(|(_, matched)| !matched.addresses.is_empty())
+        .map(|(_, matched)| matched.line)
         .min();
     let Some(line) = line else {
         return Err(no_line(query, &found, near_files));
     };
     let mut files = BTreeSet::new();
     let mut places = Vec::new();
-    for (module, matched) in &found {
-        for address in matched.addresses.iter().filter(|found| found.line == line) {
+    for (module, matched) in found.iter().filter(|(_, matched)| matched.line == line) {
+        for address in &matched.addresses {
             files.insert(address.file.as_str());
             places.push(Resolved {
                 line: Some(Rc::new(SourceLine {
                     file: address.file.clone(),
-                    line,
+                    line: address.line,
                     column: 0,
                 })),
-                moved_from: (line != query.line).then_some(query.line),
+                moved_from: (address.line != query.line).then_some(query.line),
                 ..describe(modules, module.bias.to_virt(address.addr))
             });
         }

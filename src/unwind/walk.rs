@@ -138,3 +138,118 @@ impl Walker<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::addr::{ElfAddr, LoadBias};
+    use crate::symbols::image::Image;
+    use crate::symbols::pattern::Pattern;
+    use crate::unwind::test_stack::TestMemory;
+    use std::rc::Rc;
+
+    const STACK: u64 = 0x7000_0000;
+    const CODE: u64 = 0x1000;
+    /// Right behind the call at its beginning.
+    const CALLED: u64 = CODE + 7;
+
+    fn memory() -> TestMemory {
+        TestMemory::new().with(CODE, &[0x90, 0x90, 0xe8, 0, 0, 0, 0, 0x90])
+    }
+
+    #[track_caller]
+    fn check(memory: &TestMemory, rbp: u64, max: usize, frames: usize, end: StopReason) {
+        let mut start = [0; 17];
+        start[6] = rbp;
+        start[7] = STACK;
+        start[16] = CALLED;
+        let walked = walk(&Modules::new(), memory, &start, max);
+        assert_eq!((walked.frames.len(), walked.end), (frames, end));
+    }
+
+    #[test]
+    fn a_walk_says_why_it_ended() {
+        let pc = VirtAddr::new(CALLED);
+        check(&memory(), 8, 10, 1, StopReason::NoRule(pc));
+        let chain = memory()
+            .words(STACK, &[STACK + 16, CALLED])
+            .words(STACK + 16, &[STACK + 32, CALLED]);
+        check(&chain, STACK, 10, 3, StopReason::NoRule(pc));
+        check(&chain, STACK, 2, 2, StopReason::Limit);
+        check(&chain, STACK, 0, 1, StopReason::Limit);
+        let ended = chain.clone().words(STACK + 16, &[0, CALLED]);
+        check(&ended, STACK, 10, 3, StopReason::Outermost);
+    }
+
+    #[test]
+    fn signals_that_interrupt_each_other_in_a_circle_end() {
+        const RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];
+        let mut saved = [0; 17];
+        saved[15] = STACK;
+        saved[16] = CALLED;
+        let circle = TestMemory::new()
+            .with(CALLED, &RETURN)
+            .words(STACK + 40, &saved);
+        check(&circle, 0, 100, 2, StopReason::Cycle);
+    }
+
+    /// xorshift: the same damage in every run.
+    fn roll(dice: &mut u64) -> u64 {
+        *dice ^= *dice << 13;
+        *dice ^= *dice >> 7;
+        *dice ^= *dice << 17;
+        *dice
+    }
+
+    /// A stack without end: every word of memory is the same, near the stack or in the code.
+    struct Endless<'a> {
+        words: &'a [u64],
+    }
+
+    impl ReadMemory for Endless<'_> {
+        fn read_partial(&self, addr: VirtAddr, into: &mut [u8]) -> usize {
+            for (place, at) in into.iter_mut().zip(addr.raw()..) {
+                let word = usize::try_from(at / 8).unwrap_or(0) % self.words.len();
+                let byte = usize::try_from(at % 8).unwrap_or(0);
+                *place = self.words[word].to_le_bytes()[byte];
+            }
+            into.len()
+        }
+    }
+
+    #[test]
+    fn damaged_rules_and_stacks_end_the_walk() {
+        let original = std::fs::read("/lib64/ld-linux-x86-64.so.2")
+            .or_else(|_| std::fs::read("/proc/self/exe"))
+            .expect("a program");
+        let sound = Image::from_bytes("sound", original.clone()).expect("image");
+        let frames = sound.section(".eh_frame");
+        let size = usize::try_from(frames.expect("section").size).expect("small");
+        let bytes = sound.section_bytes(".eh_frame").expect("section");
+        let offset = original
+            .windows(64)
+            .position(|window| window == &bytes[..64])
+            .expect("there");
+        let (functions, _) = sound.symbols().matching(&Pattern::Any, 200);
+        let places: Vec<ElfAddr> = functions.iter().map(|symbol| symbol.addr).collect();
+        let mut dice = 0x1234_5678_9abc_def1;
+        for _ in 0..100 {
+            let mut damaged = original.clone();
+            for _ in 0..200 {
+                let at = offset + usize::try_from(roll(&mut dice)).expect("64 bits") % size;
+                damaged[at] = u8::try_from(roll(&mut dice) >> 56).expect("a byte");
+            }
+            let image = Rc::new(Image::from_bytes("damaged", damaged).expect("image"));
+            let mut modules = Modules::new();
+            modules.add("damaged".into(), LoadBias::new(CODE), image);
+            for place in &places {
+                let pc = place.raw() + CODE + roll(&mut dice) % 8;
+                let words = [pc, STACK + 64, STACK + 8, pc + 3, roll(&mut dice)];
+                let mut start = [STACK; 17];
+                start[16] = pc;
+                let walked = walk(&modules, &Endless { words: &words }, &start, 300);
+                assert!(walked.frames.len() <= 300);
+            }
+        }
+    }
+}

@@ -18,13 +18,15 @@ pub struct LineQuery<'q> {
 pub struct LineAddress {
     pub addr: ElfAddr,
     pub file: String,
-    /// The line itself, or the next one that has code.
+    /// The line at the address: of a function's first line, the one behind its prologue.
     pub line: u32,
 }
 
 /// What is known about a line in one image.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct LineMatch {
+    /// The line asked for, or the next one that has code; 0 when there are no addresses.
+    pub line: u32,
     /// One address per function and inlined copy.
     pub addresses: Vec<LineAddress>,
     /// When there are none: lines of the file that have code, nearest first.
@@ -79,6 +81,7 @@ impl Dwarf<'_> {
         addresses.sort_by_key(|found| found.addr);
         addresses.dedup_by_key(|found| found.addr);
         LineMatch {
+            line,
             addresses,
             ..LineMatch::default()
         }
@@ -184,8 +187,13 @@ impl Dwarf<'_> {
             // The line a function begins on stands for the function: behind its prologue the arguments can
             // be read.
             let bounds = functions.and_then(|functions| functions.beginning_at(found.addr.raw()));
-            let moved = bounds.and_then(|(start, end)| table.after_prologue(start, end));
-            found.addr = moved.map_or(found.addr, ElfAddr::new);
+            let moved = bounds
+                .and_then(|(start, end)| table.after_prologue(start, end))
+                .filter(|moved| *moved != found.addr.raw());
+            if let Some(moved) = moved {
+                found.addr = ElfAddr::new(moved);
+                found.line = table.row_at(moved).map_or(line, |row| row.line);
+            }
             into.push(found);
         }
     }
