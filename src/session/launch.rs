@@ -23,26 +23,46 @@ pub(super) struct Launched {
     pub(super) streams: Streams,
 }
 
-pub(super) fn launch(
-    spec: &SpawnSpec,
-    filter: &[(u16, u8, u8, u32)],
-    children: &ChildEvents,
-) -> Result<Launched> {
-    let environment = environment(spec);
-    let named = PathBuf::from(&spec.program);
-    try_launch(spec, &environment, filter, children).map_err(|why| Error::Spawn {
-        program: named,
-        why,
-    })
+/// A program that was found and looks sound, with everything around it opened.
+pub(super) struct Prepared {
+    image: Image,
+    streams: Streams,
 }
 
-fn try_launch(
-    spec: &SpawnSpec,
-    environment: &BTreeMap<OsString, OsString>,
-    filter: &[(u16, u8, u8, u32)],
-    children: &ChildEvents,
-) -> std::result::Result<Launched, SpawnFault> {
-    let path = find(spec, environment)?;
+pub(super) fn prepare(spec: &SpawnSpec) -> Result<Prepared> {
+    try_prepare(spec).map_err(|why| failed(spec, why))
+}
+
+impl Prepared {
+    pub(super) fn launch(
+        mut self,
+        spec: &SpawnSpec,
+        filter: &[(u16, u8, u8, u32)],
+        children: &ChildEvents,
+    ) -> Result<Launched> {
+        self.image.filter = filter.to_vec();
+        let spawned = attach::spawn(&self.image, children)
+            .map_err(|error| failed(spec, fault(error, spec)))?;
+        let mut streams = self.streams;
+        if let StdinSpec::Text(text) = &spec.stdin {
+            // Queued whole; a debuggee that never reads is no error of the spawn.
+            let _ = streams.write(text);
+            let _ = streams.close();
+        }
+        Ok(Launched { spawned, streams })
+    }
+}
+
+fn failed(spec: &SpawnSpec, why: SpawnFault) -> Error {
+    Error::Spawn {
+        program: PathBuf::from(&spec.program),
+        why,
+    }
+}
+
+fn try_prepare(spec: &SpawnSpec) -> std::result::Result<Prepared, SpawnFault> {
+    let environment = environment(spec);
+    let path = find(spec, &environment)?;
     inspect(&path)?;
     if let Some(cwd) = &spec.cwd {
         std::fs::read_dir(cwd).map_err(|error| SpawnFault::Cwd(cwd.clone(), error))?;
@@ -57,7 +77,7 @@ fn try_launch(
         .map(|(name, value)| c_string([name.as_bytes(), b"=", value.as_bytes()].concat()))
         .collect::<std::result::Result<_, _>>()?;
     let image = Image {
-        path: c_string(path.clone().into_os_string().into_vec())?,
+        path: c_string(path.into_os_string().into_vec())?,
         argv,
         envp,
         cwd: spec
@@ -70,16 +90,12 @@ fn try_launch(
         stderr: stdio.stderr,
         tty: spec.tty,
         aslr: spec.aslr,
-        filter: filter.to_vec(),
+        filter: Vec::new(),
     };
-    let spawned = attach::spawn(&image, children).map_err(|error| fault(error, spec))?;
-    let mut streams = stdio.ours;
-    if let StdinSpec::Text(text) = &spec.stdin {
-        // Queued whole; a debuggee that never reads is no error of the spawn.
-        let _ = streams.write(text);
-        let _ = streams.close();
-    }
-    Ok(Launched { spawned, streams })
+    Ok(Prepared {
+        image,
+        streams: stdio.ours,
+    })
 }
 
 fn fault(error: SpawnError, spec: &SpawnSpec) -> SpawnFault {

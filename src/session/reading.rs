@@ -192,15 +192,21 @@ impl Session {
         })
     }
 
-    /// The process is about to move: what was read becomes the past.
-    pub(super) fn freeze(&mut self) {
-        let mut next = match self.previous.take().map(Rc::try_unwrap) {
-            // Nobody kept the one before: its memory serves again.
-            Some(Ok(old)) => old.emptied(),
-            _ => Snapshot::default(),
+    /// The process is about to move: what was read becomes the past, if anybody was told of this stop.
+    pub(super) fn turn_page(&mut self) {
+        let past = if std::mem::take(&mut self.told) {
+            self.previous.replace(Rc::clone(&self.present))
+        } else {
+            None
         };
-        next.seq = Some(self.seq.next());
-        self.previous = Some(std::mem::replace(&mut self.present, Rc::new(next)));
+        // Whichever page nobody holds any more serves again.
+        if Rc::get_mut(&mut self.present).is_none() {
+            self.present = past
+                .filter(|past| Rc::strong_count(past) == 1)
+                .unwrap_or_default();
+        }
+        self.present_mut().empty();
+        self.present_mut().seq = Some(self.seq.next());
     }
 
     pub(super) fn forget_memory(&mut self) {

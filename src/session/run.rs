@@ -109,12 +109,12 @@ impl Session {
             RunKind::Step { .. } => Resume::Step(tid),
             RunKind::Continue => Resume::All,
         };
-        self.freeze();
+        self.turn_page();
         if run.kind == RunKind::Continue {
             self.age_modules();
         }
         let mut stopped = self.take_stopped()?;
-        if run.kind != RunKind::Continue && run.done == PIN_AFTER {
+        if run.kind != RunKind::Continue && run.done >= PIN_AFTER {
             stopped.pin(tid);
         }
         match std::mem::take(&mut run.signal) {
@@ -217,10 +217,12 @@ impl Session {
                     return Err(crate::tracee::error::Error::Unstoppable { pid }.into());
                 }
                 Outcome::Stopped(stopped, stop) => {
-                    self.settle(stopped, stop.tid);
-                    if stop.causes != Causes::event(Event::Interrupted)
-                        && let Some((event, _)) = self.report(stop, None)?
-                    {
+                    let interrupted = stop.causes == Causes::event(Event::Interrupted);
+                    let kept = self
+                        .selected
+                        .filter(|tid| interrupted && stopped.tids().contains(tid));
+                    self.settle(stopped, kept.unwrap_or(stop.tid));
+                    if !interrupted && let Some((event, _)) = self.report(stop, None)? {
                         return Ok(Progress::Done(self.completed(event)));
                     }
                 }
@@ -267,6 +269,7 @@ impl Session {
         if event.reason == Reason::Entry {
             return Ok(Some(Progress::Done(self.completed(event))));
         }
+        self.told = true;
         // A step within a batch says where it stands only when asked.
         let event = if only_step {
             event
@@ -379,6 +382,7 @@ impl Session {
 
     /// The run is over: says where, gives processors back, takes what was written.
     pub(super) fn finish(&mut self, event: &mut StopEvent) {
+        self.told = true;
         self.streams.pump();
         if let Debuggee::Stopped(stopped) = &mut self.debuggee {
             stopped.unpin();

@@ -42,6 +42,8 @@ pub struct Session {
     pub(super) seq: StopSeq,
     pub(super) present: Rc<Snapshot>,
     pub(super) previous: Option<Rc<Snapshot>>,
+    /// Somebody has been told of the present stop: what is read at it becomes `prev`.
+    pub(super) told: bool,
     pub(super) last_stop: Option<StopEvent>,
     pub(super) streams: Streams,
     pub(super) breakpoints: Breakpoints,
@@ -77,6 +79,7 @@ impl Session {
             seq: StopSeq::new(0),
             present: Rc::default(),
             previous: None,
+            told: false,
             last_stop: None,
             streams: Streams::default(),
             breakpoints: Breakpoints::default(),
@@ -118,9 +121,11 @@ impl Session {
     }
 
     pub fn spawn(&mut self, spec: SpawnSpec) -> Result<Started> {
-        let mut notes = Vec::new();
-        let launched = launch::launch(&spec, &self.config.tracee_filter, &self.children)?;
-        notes.extend(self.let_go()?);
+        self.not_running()?;
+        let prepared = launch::prepare(&spec)?;
+        // Only now is it certain enough that there will be another one.
+        let mut notes: Vec<String> = self.let_go()?.into_iter().collect();
+        let launched = prepared.launch(&spec, &self.config.tracee_filter, &self.children)?;
         if let Some(errno) = launched.spawned.aslr_refused {
             let why = error::describe(&std::io::Error::from_raw_os_error(errno));
             notes.push(format!(
@@ -170,6 +175,7 @@ impl Session {
             .filter(|number| *number > 0)
             .ok_or_else(|| fault(AttachFault::NotAPid))?;
         let process = Pid::new(number);
+        self.not_running()?;
         check_attachable(process).map_err(fault)?;
         let stopped = attach::attach(process, &self.children)
             .map_err(|error| refusal(process, pid, error))?;
@@ -320,7 +326,7 @@ impl Session {
         };
         self.seq = self.seq.next();
         self.selected = None;
-        self.freeze();
+        self.turn_page();
         self.unbind_breakpoints();
         self.forget_modules();
     }

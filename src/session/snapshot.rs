@@ -42,10 +42,9 @@ impl Snapshot {
         self.remembered = 0;
     }
 
-    pub(super) fn emptied(mut self) -> Self {
+    pub(super) fn empty(&mut self) {
         self.registers = None;
         self.forget_memory();
-        self
     }
 }
 

@@ -70,7 +70,7 @@ pub enum Outcome {
 pub enum Pause {
     Deadline,
     Woken,
-    /// A descriptor is ready.
+    /// A descriptor is ready, or much has happened that is not worth telling.
     Ready,
     /// Asked to stop, some thread did not: it waits in the kernel where no signal reaches it.
     Unstoppable,
@@ -79,6 +79,9 @@ pub enum Pause {
 /// Tries before the poll: when tracer and tracee share a processor, yielding is the fastest way to wait,
 /// and an event that is only microseconds away costs no further system call.
 const YIELDS: u32 = 64;
+/// After so many events that are nobody's business the caller looks at its clock and flags: a storm of
+/// silent signals must not keep it from them.
+const QUIET_EVENTS: u32 = 64;
 /// How long a thread may take to stop when asked to, before it is called unstoppable.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 /// From when on a thread that is being stepped off a trap may be waiting in the kernel.
@@ -121,7 +124,7 @@ impl Running {
         if let Some(stop) = self.process.pending.pop_front() {
             return Ok(self.all_stopped(stop));
         }
-        loop {
+        for _ in 0..QUIET_EVENTS {
             let (tid, status) = match self.next_status(until)? {
                 Ok(next) => next,
                 Err(pause) => return Ok(Outcome::Still(self, pause)),
@@ -137,22 +140,13 @@ impl Running {
                 }
             }
         }
+        Ok(Outcome::Still(self, Pause::Ready))
     }
 
     /// Stops every thread. What some thread reports meanwhile wins over the interruption.
     pub fn interrupt(self, children: &ChildEvents) -> Result<Outcome> {
-        let tid = match self.mode {
-            Mode::Step(tid) => tid,
-            Mode::All | Mode::Dying => self
-                .process
-                .threads
-                .tids()
-                .first()
-                .copied()
-                .unwrap_or(self.process.pid.leader()),
-        };
         let stop = Stop {
-            tid,
+            tid: self.process.pid.leader(),
             causes: Causes::event(Event::Interrupted),
         };
         self.stop_all(stop, children)
@@ -371,11 +365,21 @@ impl Running {
 
     fn all_stopped(mut self, mut stop: Stop) -> Outcome {
         self.put_back();
-        // An interruption is only news when nothing else happened.
-        if stop.causes == Causes::event(Event::Interrupted)
-            && let Some(real) = self.process.pending.pop_front()
-        {
-            stop = real;
+        // An interruption is only news when nothing else happened. It is nobody's in particular: the
+        // thread that was stepped, or the first that is alive.
+        if stop.causes == Causes::event(Event::Interrupted) {
+            match (self.process.pending.pop_front(), self.mode) {
+                (Some(real), _) => stop = real,
+                (None, Mode::Step(tid)) => stop.tid = tid,
+                (None, _) => {
+                    let alive = self
+                        .process
+                        .threads
+                        .iter()
+                        .find(|(_, thread)| thread.state == ThreadState::Stopped);
+                    stop.tid = alive.map_or(stop.tid, |(tid, _)| tid);
+                }
+            }
         }
         Outcome::Stopped(Stopped::new(self.process), stop)
     }
