@@ -23,8 +23,39 @@ pub struct Image {
     pub tty: bool,
     /// Leave the layout of the address space to chance.
     pub aslr: bool,
+    /// Soft and hard resource limits (setrlimit(2)).
+    pub limits: Vec<(Resource, u64)>,
     /// A seccomp program of (code, jt, jf, k); empty for none.
     pub filter: Vec<(u16, u8, u8, u32)>,
+}
+
+/// What setrlimit(2) can bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Resource(u32);
+
+const RESOURCES: [(&str, u32); 9] = [
+    ("as", libc::RLIMIT_AS),
+    ("core", libc::RLIMIT_CORE),
+    ("cpu", libc::RLIMIT_CPU),
+    ("data", libc::RLIMIT_DATA),
+    ("fsize", libc::RLIMIT_FSIZE),
+    ("memlock", libc::RLIMIT_MEMLOCK),
+    ("nofile", libc::RLIMIT_NOFILE),
+    ("nproc", libc::RLIMIT_NPROC),
+    ("stack", libc::RLIMIT_STACK),
+];
+
+impl Resource {
+    pub const CORE: Self = Self(libc::RLIMIT_CORE);
+
+    pub fn by_name(name: &str) -> Option<Self> {
+        let found = RESOURCES.iter().find(|(known, _)| *known == name)?;
+        Some(Self(found.1))
+    }
+
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        RESOURCES.iter().map(|(name, _)| *name)
+    }
 }
 
 /// A child before its exec.
@@ -47,14 +78,16 @@ pub enum Stage {
     Aslr,
     Setup,
     Chdir,
+    Limit,
     Filter,
     Exec,
 }
 
-const STAGES: [Stage; 5] = [
+const STAGES: [Stage; 6] = [
     Stage::Aslr,
     Stage::Setup,
     Stage::Chdir,
+    Stage::Limit,
     Stage::Filter,
     Stage::Exec,
 ];
@@ -113,6 +146,7 @@ struct Prepared {
     stdio: [RawFd; 3],
     tty: bool,
     aslr: bool,
+    limits: Vec<(u32, libc::rlimit)>,
     filter: Vec<libc::sock_filter>,
     go: RawFd,
     report: RawFd,
@@ -143,6 +177,17 @@ impl Prepared {
             ],
             tty: image.tty,
             aslr: image.aslr,
+            limits: image
+                .limits
+                .iter()
+                .map(|&(Resource(resource), value)| {
+                    let limit = libc::rlimit {
+                        rlim_cur: value,
+                        rlim_max: value,
+                    };
+                    (resource, limit)
+                })
+                .collect(),
             filter: image
                 .filter
                 .iter()
@@ -176,6 +221,13 @@ unsafe fn child(image: &Prepared) -> ! {
         }
         if !image.cwd.is_null() {
             check(image, Stage::Chdir, libc::chdir(image.cwd));
+        }
+        for (resource, limit) in &image.limits {
+            check(
+                image,
+                Stage::Limit,
+                libc::setrlimit(*resource, std::ptr::from_ref(limit)),
+            );
         }
         if !image.aslr && libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) == -1 {
             report(image, Stage::Aslr);

@@ -4,7 +4,7 @@ use super::error::{Error, Result, SpawnFault};
 use super::request::{SpawnSpec, StdinSpec};
 use super::streams::Streams;
 use crate::os::signals::ChildEvents;
-use crate::os::spawn::{Image, Stage};
+use crate::os::spawn::{Image, Resource, Stage};
 use crate::os::stdio::{self, End};
 use crate::symbols::image::Image as ElfImage;
 use crate::symbols::near::nearest;
@@ -90,6 +90,7 @@ fn try_prepare(spec: &SpawnSpec) -> std::result::Result<Prepared, SpawnFault> {
         stderr: stdio.stderr,
         tty: spec.tty,
         aslr: spec.aslr,
+        limits: limits(spec),
         filter: Vec::new(),
     };
     Ok(Prepared {
@@ -112,6 +113,10 @@ fn fault(error: SpawnError, spec: &SpawnSpec) -> SpawnFault {
                 },
                 Stage::Filter => SpawnFault::System {
                     doing: "seccomp filter",
+                    source,
+                },
+                Stage::Limit => SpawnFault::System {
+                    doing: "setting the resource limits",
                     source,
                 },
                 Stage::Setup | Stage::Aslr => SpawnFault::System {
@@ -171,6 +176,13 @@ impl Stdio {
             ours: Streams::new(Some(input), Some(terminal.ours), None, true),
         })
     }
+}
+
+/// The stop at a crash is worth more than a core dump beside it.
+fn limits(spec: &SpawnSpec) -> Vec<(Resource, u64)> {
+    let mut limits = vec![(Resource::CORE, 0)];
+    limits.extend(&spec.limits);
+    limits
 }
 
 /// The debugger's own environment, with what the user changes in it.

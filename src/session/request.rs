@@ -3,6 +3,7 @@
 use crate::base::addr::VirtAddr;
 use crate::base::id::BreakpointId;
 use crate::base::signal::Signal;
+use crate::os::spawn::Resource;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,6 +21,8 @@ pub struct SpawnSpec {
     /// Leave address space layout randomisation on.
     pub aslr: bool,
     pub stop_at_main: bool,
+    /// Resource limits; core dumps are off unless it says otherwise.
+    pub limits: Vec<(Resource, u64)>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
