@@ -1,5 +1,5 @@
 //! For: data to terse text: escaping, cells, hex, folding, the budget of a reply.
-//! May use: base.
+//! May use: base, session (the data it returns).
 //! Must never know: JavaScript, sequence numbers, where the text is sent.
 
 pub mod budget;
@@ -8,3 +8,4 @@ pub mod fold;
 pub mod hex;
 pub mod payload;
 pub mod rows;
+pub mod stop;

@@ -2,6 +2,21 @@
 //! May use: output, session and every layer below.
 //! Must never know: where programs come from and where replies go.
 
+pub mod api;
+pub mod convert;
+pub mod dispatch;
+pub mod echo;
+pub mod engine;
+pub mod error;
+pub mod events;
+pub mod help;
+pub mod host;
+pub mod limits;
+pub mod listeners;
+pub mod near;
+pub mod programs;
 pub mod raw;
 pub mod reply;
+pub mod report;
 pub mod source;
+pub mod watchdog;

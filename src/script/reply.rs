@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::base::code::Code;
-use crate::base::signal::Signal;
+use crate::session::event::State;
 
 /// One program, as framing cut it out of the input: the agent's own text, not yet rewritten.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,17 +25,7 @@ pub struct Rejection {
     pub hint: Option<String>,
 }
 
-/// The state of the debuggee, as the status line tells it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
-    None,
-    Stopped,
-    Running,
-    Exited(i32),
-    Killed(Signal),
-    Detached,
-}
-
+/// As the status line tells it.
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

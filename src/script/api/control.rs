@@ -1,0 +1,168 @@
+//! Run control: step, cont, wait, interrupt, detach, kill, restart.
+
+use super::signal;
+use super::{Answer, Entry};
+use crate::script::convert;
+use crate::script::dispatch;
+use crate::script::error::Error;
+use crate::script::events;
+use crate::script::raw::Call;
+use crate::session::event::StopEvent;
+use crate::session::info::Started;
+use crate::session::request::{RunKind, RunRequest, SignalChoice};
+use rquickjs::{Object, Value};
+use std::time::Duration;
+
+pub const NATIVES: &[Entry] = &[
+    ("attach", attach),
+    ("detach", detach),
+    ("kill", kill),
+    ("restart", restart),
+    ("step", step),
+    ("cont", cont),
+    ("wait", wait),
+    ("interrupt", interrupt),
+];
+
+fn answer<'js>(call: &Call<'_, 'js>, event: &StopEvent) -> Answer<'js> {
+    events::stop_event(call.ctx, call.host, event)
+}
+
+/// A process is there: what is worth saying about it, and where it stands.
+pub fn started<'js>(call: &Call<'_, 'js>, started: &Started) -> Answer<'js> {
+    for note in &started.notes {
+        call.host.payload(|payload| payload.note(note));
+    }
+    answer(call, &started.event)
+}
+
+fn attach<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    let pid = convert::integer_in(
+        &call.arg(0),
+        "attach",
+        i128::from(i64::MIN),
+        i128::from(i64::MAX),
+    )?;
+    let pid = i64::try_from(pid).unwrap_or(i64::MAX);
+    started(call, &call.host.ask(|session| session.attach(pid))?)
+}
+
+fn detach<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    let event = call.host.ask(crate::session::session::Session::detach)?;
+    call.host.pull_output();
+    answer(call, &event)
+}
+
+fn kill<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    let event = call.host.ask(crate::session::session::Session::kill)?;
+    call.host.pull_output();
+    answer(call, &event)
+}
+
+fn restart<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    started(
+        call,
+        &call.host.ask(crate::session::session::Session::restart)?,
+    )
+}
+
+/// What the options of a run verb say on the pending signal: undefined, 0 or null, or a signal.
+fn signal_choice(options: Option<&Object<'_>>, what: &str) -> Result<SignalChoice, Error> {
+    let Some(options) = options else {
+        return Ok(SignalChoice::Policy);
+    };
+    let value: Value<'_> = options.get("signal")?;
+    if value.is_undefined() {
+        return Ok(SignalChoice::Policy);
+    }
+    if value.is_null() || value.as_int() == Some(0) {
+        return Ok(SignalChoice::Suppress);
+    }
+    signal::parse(&value, what).map(SignalChoice::Deliver)
+}
+
+fn bound(call: &Call<'_, '_>, options: Option<&Object<'_>>, what: &str) -> Result<Duration, Error> {
+    let value: Option<Value<'_>> = options.map(|options| options.get("timeout")).transpose()?;
+    match value.filter(|value| !value.is_undefined()) {
+        Some(value) => convert::duration(&value, what),
+        None => Ok(call.host.run_timeout.get()),
+    }
+}
+
+/// The largest count that is exact as a Number.
+const STEPS_MAX: i128 = (1 << 53) - 1;
+
+fn step<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    let first = call.arg(0);
+    let known = ["count", "signal", "timeout"];
+    let options = if first.is_object() {
+        convert::options(&first, "step", &known)?
+    } else {
+        convert::options(&call.arg(1), "step", &known)?
+    };
+    let count = match &options {
+        Some(options) if first.is_object() => options.get("count")?,
+        _ => first,
+    };
+    let count = if count.is_undefined() {
+        1
+    } else {
+        convert::integer_in(&count, "step", 1, STEPS_MAX)?
+    };
+    let request = RunRequest {
+        kind: RunKind::Step {
+            count: u64::try_from(count).unwrap_or(1),
+        },
+        bound: Some(bound(call, options.as_ref(), "step: timeout")?),
+        signal: signal_choice(options.as_ref(), "step: signal")?,
+    };
+    let event = dispatch::run(call.ctx, call.host, request)?;
+    answer(call, &event)
+}
+
+fn cont<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    let known = ["timeout", "background", "signal"];
+    let options = convert::options(&call.arg(0), "cont", &known)?;
+    if call.host.listeners.depth() > 0 {
+        // In a listener it is a verdict.
+        call.host.listeners.say_continue();
+        return Ok(call.undefined());
+    }
+    let background: Option<Value<'js>> = options
+        .as_ref()
+        .map(|options| options.get("background"))
+        .transpose()?;
+    let background = match background.filter(|value| !value.is_undefined()) {
+        Some(value) => convert::boolean(&value, "cont: background")?,
+        None => false,
+    };
+    let signal = signal_choice(options.as_ref(), "cont: signal")?;
+    let bound = bound(call, options.as_ref(), "cont: timeout")?;
+    let request = RunRequest {
+        kind: RunKind::Continue,
+        bound: (!background).then_some(bound),
+        signal,
+    };
+    if background {
+        dispatch::start_background(call.host, request)?;
+        return Ok(call.undefined());
+    }
+    let event = dispatch::run(call.ctx, call.host, request)?;
+    answer(call, &event)
+}
+
+fn wait<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    let bound = match call.arg(0) {
+        value if value.is_undefined() => call.host.run_timeout.get(),
+        value => convert::duration(&value, "wait")?,
+    };
+    match dispatch::wait(call.ctx, call.host, bound)? {
+        Some(event) => answer(call, &event),
+        None => Ok(call.null()),
+    }
+}
+
+fn interrupt<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    let event = dispatch::interrupt(call.host)?;
+    answer(call, &event)
+}

@@ -1,0 +1,503 @@
+//! How a value is shown (interface.md, section 3): the completion value of a program, and what
+//! `print` is given. Whatever a script made it of, the text is bounded and the time is the script's.
+
+use super::convert;
+use super::error::Error;
+use super::host::Host;
+use super::raw;
+use crate::output::hex;
+use crate::output::rows::{self, Rows};
+use rquickjs::{Array, Ctx, Object, Value};
+
+/// Bytes of text that one value may become.
+const TEXT_MAX: usize = 16 << 20;
+/// Items of an array, or keys of a record, that are shown.
+const ITEMS_MAX: usize = 100_000;
+/// Columns of a table.
+const COLUMNS_MAX: usize = 64;
+/// Rows that are looked at for the columns of a table.
+const COLUMNS_FROM: usize = 100;
+/// Bounds of what stands inside a cell.
+const INLINE_DEPTH: usize = 4;
+const INLINE_ITEMS: usize = 32;
+const INLINE_BYTES: usize = 400;
+
+/// Shows the completion value of a program.
+pub fn echo<'js>(ctx: &Ctx<'js>, host: &Host, value: &Value<'js>) -> Result<(), Error> {
+    if value.is_undefined() {
+        return Ok(());
+    }
+    if let Some(rows) = stop_rows(ctx, host, value)? {
+        for row in rows {
+            host.payload(|payload| payload.stop(row));
+        }
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    Echo { ctx, host }.push_top(value, &mut text)?;
+    host.payload(|payload| payload.print_bytes(&text));
+    Ok(())
+}
+
+/// Appends an argument of `print`: primitives as `String` would make them, objects as the echo shows
+/// them.
+pub fn push_printed<'js>(
+    ctx: &Ctx<'js>,
+    host: &Host,
+    value: &Value<'js>,
+    into: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let echo = Echo { ctx, host };
+    if value.is_string() {
+        into.extend_from_slice(&raw::string_bytes(value));
+        return Ok(());
+    }
+    if value.is_object() {
+        return echo.push_top(value, into);
+    }
+    into.extend_from_slice(echo.primitive(value)?.as_bytes());
+    Ok(())
+}
+
+/// The rows of a stop event; None for anything else.
+fn stop_rows<'js>(
+    ctx: &Ctx<'js>,
+    host: &Host,
+    value: &Value<'js>,
+) -> Result<Option<Vec<Vec<String>>>, Error> {
+    if !value.is_object() || value.is_array() {
+        return Ok(None);
+    }
+    let shown = Echo { ctx, host }.hook(value)?;
+    let Some(rows) = shown.as_array() else {
+        return Ok(None);
+    };
+    let mut all = Vec::new();
+    for row in rows.iter::<Array<'js>>() {
+        let cells = row?
+            .iter::<Value<'js>>()
+            .map(|cell| Ok(convert::text(&cell?)));
+        all.push(cells.collect::<Result<Vec<_>, Error>>()?);
+    }
+    Ok(Some(all))
+}
+
+struct Echo<'a, 'js> {
+    ctx: &'a Ctx<'js>,
+    host: &'a Host,
+}
+
+/// What an object is, as far as showing it goes.
+enum Kind<'js> {
+    /// Its text is known.
+    Text(String),
+    List(Vec<Value<'js>>, usize),
+    Record(Vec<(String, Value<'js>)>, usize),
+}
+
+impl<'js> Echo<'_, 'js> {
+    fn push_top(&self, value: &Value<'js>, into: &mut Vec<u8>) -> Result<(), Error> {
+        if value.is_string() {
+            into.extend_from_slice(&raw::string_bytes(value));
+            return Ok(());
+        }
+        if !value.is_object() {
+            let text = match integer_of(value) {
+                Some(integer) => hex::echo_integer(integer),
+                None => self.primitive(value)?,
+            };
+            into.extend_from_slice(text.as_bytes());
+            return Ok(());
+        }
+        let text = match self.kind(value, ITEMS_MAX)? {
+            Kind::Text(text) => text,
+            Kind::List(items, length) => self.list(&items, length)?,
+            Kind::Record(entries, length) => self.record(&entries, length)?,
+        };
+        into.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+
+    /// `String(x)`, for what is no object.
+    fn primitive(&self, value: &Value<'js>) -> Result<String, Error> {
+        if value.is_string() {
+            return Ok(convert::text(value));
+        }
+        let to_text = self.host.internal_function(self.ctx, "to_text")?;
+        Ok(convert::text(&to_text.call((value.clone(),))?))
+    }
+
+    /// What an API object says of itself; undefined for others.
+    fn hook(&self, value: &Value<'js>) -> Result<Value<'js>, Error> {
+        if value.is_proxy() {
+            return Ok(Value::new_undefined(self.ctx.clone()));
+        }
+        let show = self.host.internal_function(self.ctx, "show")?;
+        Ok(show.call((value.clone(),))?)
+    }
+
+    fn kind(&self, value: &Value<'js>, max: usize) -> Result<Kind<'js>, Error> {
+        self.check()?;
+        let Some(object) = value.as_object() else {
+            return Ok(Kind::Text(self.primitive(value)?));
+        };
+        let shown = self.hook(value)?;
+        if shown.is_string() {
+            return Ok(Kind::Text(convert::text(&shown)));
+        }
+        if let Some(rows) = shown.as_array() {
+            return Ok(Kind::Text(joined_rows(rows)?));
+        }
+        match raw::class_of(value) {
+            _ if value.is_error() => Ok(Kind::Text(error_line(object)?)),
+            _ if value.is_function() => Ok(Kind::Text(self.function_line(value)?)),
+            _ if value.is_promise() => Ok(Kind::Text("Promise".to_owned())),
+            _ if value.is_array() => self.indexed(object, max),
+            raw::Class::Indexed => self.indexed(object, max),
+            raw::Class::Map => self.entries(object, max),
+            raw::Class::Set => {
+                let items = self.items(value, max)?;
+                let size = object.get::<_, f64>("size").map_or(0, length_of);
+                Ok(Kind::List(items, size))
+            }
+            raw::Class::Textual => Ok(Kind::Text(self.primitive_of_object(value)?)),
+            raw::Class::Other => self.properties(object, max),
+        }
+    }
+
+    fn primitive_of_object(&self, value: &Value<'js>) -> Result<String, Error> {
+        let to_text = self.host.internal_function(self.ctx, "to_text")?;
+        Ok(convert::text(&to_text.call((value.clone(),))?))
+    }
+
+    fn indexed(&self, object: &Object<'js>, max: usize) -> Result<Kind<'js>, Error> {
+        let length = object.get::<_, f64>("length").map_or(0, length_of);
+        let mut items = Vec::new();
+        for index in 0..length.min(max) {
+            if index % 256 == 0 {
+                self.check()?;
+            }
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            items.push(self.get(object, index)?);
+        }
+        Ok(Kind::List(items, length))
+    }
+
+    fn items(&self, value: &Value<'js>, max: usize) -> Result<Vec<Value<'js>>, Error> {
+        let items = self.host.internal_function(self.ctx, "items")?;
+        let limit = f64::from(u32::try_from(max).unwrap_or(u32::MAX));
+        let list: Array<'js> = items.call((value.clone(), limit))?;
+        list.iter::<Value<'js>>().map(|item| Ok(item?)).collect()
+    }
+
+    /// A Map: a key and a value a line.
+    fn entries(&self, object: &Object<'js>, max: usize) -> Result<Kind<'js>, Error> {
+        let size = object.get::<_, f64>("size").map_or(0, length_of);
+        let mut entries = Vec::new();
+        for item in self.items(object.as_value(), max)? {
+            let Some(pair) = item.as_array() else {
+                continue;
+            };
+            let key: Value<'js> = pair.get(0)?;
+            let mut text = String::new();
+            self.push_inline(&key, 0, true, &mut text)?;
+            entries.push((text, pair.get(1)?));
+        }
+        Ok(Kind::Record(entries, size))
+    }
+
+    fn properties(&self, object: &Object<'js>, max: usize) -> Result<Kind<'js>, Error> {
+        let mut entries = Vec::new();
+        let mut length = 0;
+        for key in object.keys::<Value<'js>>() {
+            length += 1;
+            if entries.len() < max {
+                let key = key?;
+                let value = self.get(object, key.clone())?;
+                entries.push((convert::text(&key), value));
+            }
+        }
+        Ok(Kind::Record(entries, length))
+    }
+
+    /// A property, whose getter may throw: then its value is what it threw.
+    fn get<K: rquickjs::IntoAtom<'js>>(
+        &self,
+        object: &Object<'js>,
+        key: K,
+    ) -> Result<Value<'js>, Error> {
+        match object.get::<_, Value<'js>>(key) {
+            Ok(value) => Ok(value),
+            Err(rquickjs::Error::Exception) => {
+                let thrown = self.ctx.catch();
+                if thrown.is_uncatchable_error() {
+                    self.ctx.throw(thrown);
+                    return Err(Error::Thrown);
+                }
+                Ok(thrown)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The script's time counts while its values are shown, too.
+    fn check(&self) -> Result<(), Error> {
+        let interrupted = self
+            .host
+            .session(|session| session.control().is_interrupted());
+        if interrupted || self.host.clock.check() {
+            return Err(Error::Ended);
+        }
+        Ok(())
+    }
+
+    fn list(&self, items: &[Value<'js>], length: usize) -> Result<String, Error> {
+        if items.is_empty() {
+            return Ok("[]".to_owned());
+        }
+        let text = if items.iter().all(|item| !item.is_object()) {
+            let cells = items.iter().map(|item| self.cell(item));
+            rows::row(cells.collect::<Result<Vec<_>, _>>()?)
+        } else if let Some(table) = self.table(items)? {
+            table
+        } else {
+            self.lines(items)?
+        };
+        Ok(with_rest(text, items.len(), length))
+    }
+
+    /// Records of which each has its line under one header.
+    fn table(&self, items: &[Value<'js>]) -> Result<Option<String>, Error> {
+        let mut columns: Vec<String> = Vec::new();
+        for item in items.iter().take(COLUMNS_FROM) {
+            if !item.is_object() {
+                return Ok(None);
+            }
+            let Kind::Record(entries, _) = self.kind(item, COLUMNS_MAX)? else {
+                return Ok(None);
+            };
+            for (key, _) in entries {
+                if columns.len() < COLUMNS_MAX && !columns.contains(&key) {
+                    columns.push(key);
+                }
+            }
+        }
+        if columns.is_empty() {
+            return Ok(None);
+        }
+        let mut table = Rows::new();
+        table.push(&columns);
+        for item in items {
+            self.check()?;
+            if table.len() > TEXT_MAX {
+                break;
+            }
+            let Some(object) = item.as_object() else {
+                table.push([self.cell(item)?]);
+                continue;
+            };
+            let mut cells = Vec::with_capacity(columns.len());
+            for column in &columns {
+                let value = self.get(object, column.as_str())?;
+                cells.push(if value.is_undefined() {
+                    String::new()
+                } else {
+                    self.cell(&value)?
+                });
+            }
+            table.push(cells);
+        }
+        Ok(Some(table.finish()))
+    }
+
+    /// Anything else: an item a line, the items of inner lists as its cells.
+    fn lines(&self, items: &[Value<'js>]) -> Result<String, Error> {
+        let mut lines = Rows::new();
+        for item in items {
+            self.check()?;
+            if lines.len() > TEXT_MAX {
+                break;
+            }
+            if !item.is_object() {
+                lines.push([self.cell(item)?]);
+                continue;
+            }
+            match self.kind(item, INLINE_ITEMS)? {
+                Kind::List(inner, length) => {
+                    let cells = inner.iter().map(|item| self.cell(item));
+                    let mut cells = cells.collect::<Result<Vec<_>, _>>()?;
+                    if length > inner.len() {
+                        cells.push("…".to_owned());
+                    }
+                    lines.push(cells);
+                }
+                Kind::Text(text) => {
+                    for line in text.lines() {
+                        lines.push(line.split('\t'));
+                    }
+                }
+                Kind::Record(..) => {
+                    lines.push([self.cell(item)?]);
+                }
+            }
+        }
+        Ok(lines.finish())
+    }
+
+    fn record(&self, entries: &[(String, Value<'js>)], length: usize) -> Result<String, Error> {
+        if entries.is_empty() {
+            return Ok("{}".to_owned());
+        }
+        let mut lines = Rows::new();
+        for (key, value) in entries {
+            if lines.len() > TEXT_MAX {
+                break;
+            }
+            lines.push([key.as_str(), &self.cell(value)?]);
+        }
+        Ok(with_rest(lines.finish(), entries.len(), length))
+    }
+
+    /// One cell: a primitive as it is, integers from 65536 on in hex, objects inline.
+    fn cell(&self, value: &Value<'js>) -> Result<String, Error> {
+        if value.is_string() {
+            return Ok(convert::text(value));
+        }
+        let mut text = String::new();
+        self.push_inline(value, 0, false, &mut text)?;
+        Ok(text)
+    }
+
+    fn push_inline(
+        &self,
+        value: &Value<'js>,
+        depth: usize,
+        bare: bool,
+        into: &mut String,
+    ) -> Result<(), Error> {
+        if value.is_string() {
+            let text = convert::text(value);
+            let shown: String = text.chars().take(INLINE_BYTES).collect();
+            let cut = if shown.len() < text.len() { "…" } else { "" };
+            let quote = if bare { "" } else { "'" };
+            into.extend([quote, &shown, cut, quote]);
+            return Ok(());
+        }
+        if !value.is_object() {
+            *into += &match integer_of(value) {
+                Some(integer) => hex::cell_integer(integer),
+                None => self.primitive(value)?,
+            };
+            return Ok(());
+        }
+        let kind = self.kind(value, INLINE_ITEMS)?;
+        if depth >= INLINE_DEPTH || into.len() > INLINE_BYTES {
+            into.push('…');
+            return Ok(());
+        }
+        match kind {
+            Kind::Text(text) => *into += text.lines().next().unwrap_or_default(),
+            Kind::List(items, length) => {
+                into.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    push_separator(into, index);
+                    if into.len() > INLINE_BYTES {
+                        break;
+                    }
+                    self.push_inline(item, depth + 1, false, into)?;
+                }
+                push_end(into, ']', items.len(), length);
+            }
+            Kind::Record(entries, length) => {
+                into.push('{');
+                for (index, (key, value)) in entries.iter().enumerate() {
+                    push_separator(into, index);
+                    if into.len() > INLINE_BYTES {
+                        break;
+                    }
+                    into.extend([key, ": "]);
+                    self.push_inline(value, depth + 1, false, into)?;
+                }
+                push_end(into, '}', entries.len(), length);
+            }
+        }
+        Ok(())
+    }
+
+    /// The beginning of a function's source, which has its name and arguments.
+    fn function_line(&self, value: &Value<'js>) -> Result<String, Error> {
+        let text = self.primitive_of_object(value)?;
+        let line = text.lines().next().unwrap_or_default();
+        let shown: String = line.chars().take(100).collect();
+        let cut = if shown.len() < text.len() { " …" } else { "" };
+        Ok(format!("{shown}{cut}"))
+    }
+}
+
+fn push_separator(into: &mut String, index: usize) {
+    if index > 0 {
+        into.push_str(", ");
+    }
+}
+
+fn push_end(into: &mut String, end: char, shown: usize, length: usize) {
+    if length > shown || into.len() > INLINE_BYTES {
+        into.push_str(", …");
+    }
+    into.push(end);
+}
+
+fn with_rest(text: String, shown: usize, length: usize) -> String {
+    if length > shown {
+        format!("{text}\n~ {} more items", length - shown)
+    } else {
+        text
+    }
+}
+
+/// Rows of a stop event inside of something else.
+fn joined_rows(rows: &Array<'_>) -> Result<String, Error> {
+    let mut lines = Rows::new();
+    for row in rows.iter::<Array<'_>>() {
+        let cells = row?
+            .iter::<Value<'_>>()
+            .map(|cell| Ok(convert::text(&cell?)));
+        lines.push(cells.collect::<Result<Vec<_>, Error>>()?);
+    }
+    Ok(lines.finish())
+}
+
+/// `Name: message`, from properties that are texts already.
+fn error_line(object: &Object<'_>) -> Result<String, Error> {
+    let get = |key: &str| -> Result<String, Error> {
+        let value: Value<'_> = object.get(key)?;
+        Ok(convert::text(&value))
+    };
+    let (name, message) = (get("name")?, get("message")?);
+    Ok(if message.is_empty() {
+        name
+    } else {
+        format!("{name}: {message}")
+    })
+}
+
+/// A length as scripts give it: anything may stand there.
+fn length_of(length: f64) -> usize {
+    const MAX: f64 = 9_007_199_254_740_991.0;
+    if !length.is_finite() {
+        return 0;
+    }
+    // In range by the clamp; the fraction goes.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    {
+        length.clamp(0.0, MAX) as usize
+    }
+}
+
+/// The value of what is an integer, exactly.
+fn integer_of(value: &Value<'_>) -> Option<i128> {
+    if !value.is_number() && !value.is_big_int() {
+        return None;
+    }
+    convert::integer(value, "").ok()
+}

@@ -1,0 +1,177 @@
+//! Events as scripts see them: what a run returns, and what a listener gets.
+
+use super::convert::{self, Record};
+use super::error::Error;
+use super::host::Host;
+use super::raw::view::{self, Source};
+use crate::output::stop;
+use crate::session::event::{Reason, StopEvent};
+use crate::session::info::Stream;
+use rquickjs::{Ctx, Value};
+use std::rc::Rc;
+
+/// What a run verb returns.
+pub fn stop_event<'js>(
+    ctx: &Ctx<'js>,
+    host: &Host,
+    event: &StopEvent,
+) -> Result<Value<'js>, Error> {
+    let prototype = host.internal(ctx, "stop_event")?;
+    let record = Record::with_prototype(ctx, &prototype)?;
+    let mut record = reason_fields(record, &event.reason)?;
+    if let Some(tid) = event.tid {
+        record = record.signed("tid", i64::from(tid.raw()))?;
+    }
+    if let Some(pc) = event.pc {
+        record = record.address("pc", pc)?;
+    }
+    if !event.also.is_empty() {
+        let also = convert::array(ctx, &event.also, |reason| {
+            let record = Record::with_prototype(ctx, &prototype)?;
+            Ok(reason_fields(record, reason)?.finish())
+        })?;
+        record = record.with("also", also)?;
+    }
+    Ok(record.finish())
+}
+
+/// An object for listeners of anything but steps.
+pub fn listener_event<'js>(
+    ctx: &Ctx<'js>,
+    host: &Host,
+    event: &StopEvent,
+    reason: &Reason,
+    state: &Value<'js>,
+) -> Result<Value<'js>, Error> {
+    let prototype = host.internal(ctx, "event")?;
+    let record = Record::with_prototype(ctx, &prototype)?.with("state", state.clone())?;
+    let mut record = reason_fields(record, reason)?;
+    if let Some(tid) = event.tid {
+        record = record.signed("tid", i64::from(tid.raw()))?;
+    }
+    Ok(record.finish())
+}
+
+/// An object for listeners of output.
+pub fn output_event<'js>(
+    ctx: &Ctx<'js>,
+    host: &Host,
+    stream: Stream,
+    bytes: &[u8],
+    state: &Value<'js>,
+) -> Result<Value<'js>, Error> {
+    let prototype = host.internal(ctx, "event")?;
+    let name = match stream {
+        Stream::Stdout => "stdout",
+        Stream::Stderr => "stderr",
+    };
+    Ok(Record::with_prototype(ctx, &prototype)?
+        .with("state", state.clone())?
+        .text("reason", "output")?
+        .text("stop_reason", "output")?
+        .text("stream", name)?
+        .text("text", &String::from_utf8_lossy(bytes))?
+        .finish())
+}
+
+/// The object that all step listeners share; its tid is brought up to date by the caller.
+pub fn step_event<'js>(
+    ctx: &Ctx<'js>,
+    host: &Host,
+    state: &Value<'js>,
+) -> Result<Value<'js>, Error> {
+    let prototype = host.internal(ctx, "event")?;
+    Ok(Record::with_prototype(ctx, &prototype)?
+        .with("state", state.clone())?
+        .text("reason", "step")?
+        .text("stop_reason", "step")?
+        .finish())
+}
+
+/// A `state`: with registers and flags below it, answering from `source`.
+pub fn state<'js>(ctx: &Ctx<'js>, host: &Host, source: &Rc<Source>) -> Result<Value<'js>, Error> {
+    let class = host.view_class()?;
+    let prototype = |name| host.internal(ctx, name);
+    let big = class.instantiate(&prototype("registers_big")?, source, [None, None])?;
+    let registers = class.instantiate(&prototype("registers")?, source, [Some(&big), None])?;
+    let flags = class.instantiate(&prototype("flags")?, source, [None, None])?;
+    class.instantiate(
+        &prototype("state")?,
+        source,
+        [Some(&registers), Some(&flags)],
+    )
+}
+
+/// What was read at the previous stop, as a `state`; null before the second stop.
+pub fn previous<'js>(ctx: &Ctx<'js>, host: &Host) -> Result<Value<'js>, Error> {
+    match host.previous() {
+        None => Ok(Value::new_null(ctx.clone())),
+        Some(snapshot) => {
+            let source = Rc::new(Source::default());
+            source.freeze(snapshot);
+            state(ctx, host, &source)
+        }
+    }
+}
+
+/// Makes an event that a listener kept answer from what was read so far, for ever.
+pub fn freeze<'js>(
+    ctx: &Ctx<'js>,
+    host: &Host,
+    event: &Value<'js>,
+    state: &Value<'js>,
+) -> Result<(), Error> {
+    let previous = previous(ctx, host)?;
+    if let Some(source) = host.view_class()?.source(state) {
+        source.freeze(host.present());
+    }
+    if let Some(event) = event.as_object() {
+        event.prop("prev", rquickjs::object::Property::from(previous))?;
+    }
+    Ok(())
+}
+
+/// Whether a listener kept the event, its state, or a part of that. `event` and `state` are the only
+/// references here, beside the one from the event to its state.
+pub fn is_kept(host: &Host, event: &Value<'_>, state: &Value<'_>) -> Result<bool, Error> {
+    Ok(view::reference_count(event) > 1 || host.view_class()?.is_kept(state, 2))
+}
+
+fn reason_fields<'js>(record: Record<'js>, reason: &Reason) -> Result<Record<'js>, Error> {
+    let name = stop::name(reason);
+    let record = record
+        .text("reason", name)?
+        .text("stop_reason", name)?
+        .text("detail", &stop::detail(reason))?;
+    match reason {
+        Reason::Entry | Reason::Attached | Reason::Detached => Ok(record),
+        Reason::Step { done, total } => record.number("done", *done)?.number("total", *total),
+        Reason::Breakpoint(hit) => record
+            .number("breakpoint_id", u64::from(hit.id.raw()))?
+            .text_or_null("name", hit.name.as_deref())?
+            .number("hits", hit.hits),
+        Reason::Signal(signal) => record
+            .text("signal", &signal.signal.to_string())?
+            .text("code", &signal.code)?
+            .number_or_null("addr", signal.addr)?
+            .signed_or_null("sender", signal.sender.map(|pid| i64::from(pid.raw()))),
+        Reason::Exit { status } => record.signed("status", i64::from(*status)),
+        Reason::Killed { signal } => record.text("signal", &signal.to_string()),
+        Reason::Timeout { bound, doing } => record
+            .number(
+                "timeout",
+                u64::try_from(bound.as_millis()).unwrap_or(u64::MAX),
+            )?
+            .text("doing", &stop::doing_words(doing)),
+        Reason::Interrupted { doing } | Reason::Blocked { doing } => {
+            record.text("doing", &stop::doing_words(doing))
+        }
+        Reason::Exec { path } => record.text("path", path),
+        Reason::Fork { child, kind } => record
+            .signed("child", i64::from(child.raw()))?
+            .text("kind", stop::fork_name(*kind)),
+        Reason::Thread { tid, started } => record
+            .signed("thread", i64::from(tid.raw()))?
+            .flag("started", *started),
+    }
+}
