@@ -67,6 +67,7 @@ impl Debuggee {
             stderr: null(),
             tty: false,
             aslr: true,
+            limits: Vec::new(),
             filter: Vec::new(),
         };
         let mut child = spawn::fork(&image).unwrap();
