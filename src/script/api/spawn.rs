@@ -2,6 +2,7 @@
 
 use super::control::started;
 use super::{Answer, Entry};
+use crate::os::spawn::Resource;
 use crate::script::convert;
 use crate::script::error::Error;
 use crate::script::raw::{self, Call};
@@ -15,8 +16,7 @@ const OPTIONS: [&str; 9] = [
     "bin", "args", "env", "cwd", "stdin", "tty", "aslr", "stop", "limits",
 ];
 
-const USAGE: &str =
-    "spawn('/path/to/program', 'arg') or spawn({bin, args, env, cwd, stdin, tty, aslr, stop})";
+const USAGE: &str = "spawn('/path/to/program', 'arg') or spawn({bin, args, env, cwd, stdin, tty, aslr, stop, limits})";
 
 fn spawn<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
     let first = call.arg(0);
@@ -49,12 +49,6 @@ fn from_options(options: &Object<'_>) -> Result<SpawnSpec, Error> {
         let value: Value<'_> = options.get(name)?;
         Ok(Some(value).filter(|value| !value.is_undefined()))
     };
-    if get("limits")?.is_some() {
-        return Err(Error::NotYet {
-            what: "the spawn option 'limits'".to_owned(),
-            hint: Some(USAGE.to_owned()),
-        });
-    }
     let program = match get("bin")? {
         Some(bin) => convert::string(&bin, "spawn: bin")?,
         None => return Err(Error::argument_hint("spawn: bin is missing", USAGE)),
@@ -75,6 +69,7 @@ fn from_options(options: &Object<'_>) -> Result<SpawnSpec, Error> {
         tty: flag("tty")?,
         aslr: flag("aslr")?,
         stop_at_main: get("stop")?.map_or(Ok(false), |stop| stops_at_main(&stop))?,
+        limits: get("limits")?.map_or(Ok(Vec::new()), |limits| resource_limits(&limits))?,
     })
 }
 
@@ -137,6 +132,29 @@ fn environment(value: &Value<'_>) -> Result<Vec<(String, Option<String>)>, Error
         all.push((name, value));
     }
     Ok(all)
+}
+
+/// Numbers, or 'unlimited'.
+fn resource_limits(value: &Value<'_>) -> Result<Vec<(Resource, u64)>, Error> {
+    let names: Vec<&str> = Resource::names().collect();
+    let Some(options) = convert::options(value, "spawn: limits", &names)? else {
+        return Ok(Vec::new());
+    };
+    let mut limits = Vec::new();
+    for name in names {
+        let value: Value<'_> = options.get(name)?;
+        let Some(resource) = Resource::by_name(name).filter(|_| !value.is_undefined()) else {
+            continue;
+        };
+        let is_unlimited = value.is_string() && raw::string_bytes(&value) == b"unlimited";
+        let limit = if is_unlimited {
+            u64::MAX
+        } else {
+            convert::unsigned(&value, &format!("spawn: limits: {name}"))?
+        };
+        limits.push((resource, limit));
+    }
+    Ok(limits)
 }
 
 fn standard_input(value: &Value<'_>) -> Result<StdinSpec, Error> {
