@@ -284,7 +284,6 @@ fn what_comes_later_says_what_works_now() {
         "breakpoint.set(1, {if: 'x'})",
         "addEventListener('watchpoint', x => x)",
         "config.follow = 'child'",
-        "spawn({bin: '/bin/true', limits: {}})",
     ] {
         let reply = engine().eval(&Program::new(program));
         assert_eq!(
