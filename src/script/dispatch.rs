@@ -39,6 +39,12 @@ impl Background {
         self.finished.borrow_mut().take()
     }
 
+    /// The process that ran is gone, or another one took its place.
+    pub fn forget(&self) {
+        self.run.take();
+        self.finished.take();
+    }
+
     /// Whether the program was ended on request; asking forgets it.
     pub fn take_interrupted(&self) -> bool {
         self.interrupted.replace(false)
@@ -108,6 +114,13 @@ pub fn tell(host: &Host, event: &StopEvent) {
         .and_then(|pc| host.ask(|session| session.place(pc)).ok());
     for row in crate::output::stop::rows(event, place.as_ref()) {
         host.payload(|payload| payload.stop(row));
+    }
+}
+
+/// Appends the stop line of a background run, unless `wait()` has given that to somebody.
+pub fn tell_finished(host: &Host) {
+    if let Some(event) = host.background.take_finished() {
+        tell(host, &event);
     }
 }
 
@@ -318,12 +331,12 @@ fn hear(ctx: &Ctx<'_>, host: &Host) -> Result<Option<Verdict>, Error> {
 
 /// Starts a run that goes on when this returns.
 pub fn start_background(host: &Host, request: RunRequest) -> Result<(), Error> {
-    host.background.take_finished();
     let run = host.ask(|session| {
         let mut run = session.begin(request)?;
         session.start_background(&mut run)?;
         Ok(run)
     })?;
+    host.background.take_finished();
     *host.background.run.borrow_mut() = Some(run);
     Ok(())
 }

@@ -229,8 +229,6 @@ impl Engine {
             self.rejections.borrow_mut().clear();
         }
         let lost = self.rejections.borrow_mut().drain(..).next();
-        // A run in the background may have ended meanwhile; its stop precedes the error.
-        self.tell_finished();
         failure.or(lost.map(|(_, failure)| failure))
     }
 
@@ -307,13 +305,6 @@ impl Engine {
         raw::set_memory_limit(ctx, wanted.clamp(limits::MEMORY, most));
     }
 
-    /// The stop of a background run that nobody asked for yet.
-    fn tell_finished(&self) {
-        if let Some(event) = self.host.background.take_finished() {
-            dispatch::tell(&self.host, &event);
-        }
-    }
-
     /// Between programs: nothing that was asked of this program is left for the next.
     fn settle(&self) {
         self.control.set_busy(self.host.background.is_running());
@@ -324,6 +315,7 @@ impl Engine {
 
     fn finish(&self, failure: Option<Failure>) -> Reply {
         self.host.pull_output();
+        dispatch::tell_finished(&self.host);
         self.settle();
         let state = self.state();
         Reply {

@@ -4,7 +4,7 @@
 //! runs: that is what makes `step()` inside a listener legal.
 
 use super::convert;
-use super::dispatch::Background;
+use super::dispatch::{self, Background};
 use super::error::Error;
 use super::limits::Clock;
 use super::listeners::Listeners;
@@ -80,8 +80,10 @@ impl Host {
         Ok(work(&mut self.session.borrow_mut())?)
     }
 
-    /// Appends to the reply; `work` must not run JavaScript.
+    /// Appends to the reply; `work` must not run JavaScript. The end of a background run that nobody
+    /// was told of comes first.
     pub fn payload<T>(&self, work: impl FnOnce(&mut Payload) -> T) -> T {
+        dispatch::tell_finished(self);
         work(&mut self.payload.borrow_mut())
     }
 

@@ -94,7 +94,8 @@ impl Failure {
                 hint: None,
             };
         }
-        if let Some(code) = own_text(object, "code").and_then(|code| code_by_name(&code)) {
+        let code = own_text(object, "code").and_then(|code| code_by_name(&code));
+        if let Some(code) = code.filter(|_| name == "DebuggerError") {
             // In a text of one line the message says enough.
             let position = position.filter(|place| programs.is_long() || place.starts_with('<'));
             return Self {
@@ -149,9 +150,13 @@ impl Failure {
     }
 }
 
-/// A property of an error that is a string already: no script runs, whatever the object is.
+/// A property of an error, when it is a string. A getter may run, and what it throws is forgotten.
 fn own_text(object: &Object<'_>, key: &str) -> Option<String> {
-    let value: Value<'_> = object.get(key).ok()?;
+    let value: Result<Value<'_>, _> = object.get(key);
+    let Ok(value) = value else {
+        object.ctx().catch();
+        return None;
+    };
     value.is_string().then(|| convert::text(&value))
 }
 

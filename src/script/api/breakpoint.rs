@@ -8,6 +8,7 @@ use crate::script::error::Error;
 use crate::script::raw::Call;
 use crate::session::info::BreakpointInfo;
 use crate::session::request::BreakpointKey;
+use crate::session::session::Session;
 use rquickjs::{Ctx, Value};
 
 pub const NATIVES: &[Entry] = &[
@@ -95,9 +96,7 @@ fn disable<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
 }
 
 fn list<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
-    let list = call
-        .host
-        .session(crate::session::session::Session::breakpoints);
+    let list = call.host.session(Session::breakpoints);
     convert::array(call.ctx, list, |info| record(call.ctx, &info))
 }
 

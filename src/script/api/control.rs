@@ -10,6 +10,7 @@ use crate::script::raw::Call;
 use crate::session::event::StopEvent;
 use crate::session::info::Started;
 use crate::session::request::{RunKind, RunRequest, SignalChoice};
+use crate::session::session::Session;
 use rquickjs::{Object, Value};
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ fn answer<'js>(call: &Call<'_, 'js>, event: &StopEvent) -> Answer<'js> {
 
 /// A process is there: what is worth saying about it, and where it stands.
 pub fn started<'js>(call: &Call<'_, 'js>, started: &Started) -> Answer<'js> {
+    call.host.background.forget();
     for note in &started.notes {
         call.host.payload(|payload| payload.note(note));
     }
@@ -48,22 +50,21 @@ fn attach<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
 }
 
 fn detach<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
-    let event = call.host.ask(crate::session::session::Session::detach)?;
+    let event = call.host.ask(Session::detach)?;
+    call.host.background.forget();
     call.host.pull_output();
     answer(call, &event)
 }
 
 fn kill<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
-    let event = call.host.ask(crate::session::session::Session::kill)?;
+    let event = call.host.ask(Session::kill)?;
+    call.host.background.forget();
     call.host.pull_output();
     answer(call, &event)
 }
 
 fn restart<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
-    started(
-        call,
-        &call.host.ask(crate::session::session::Session::restart)?,
-    )
+    started(call, &call.host.ask(Session::restart)?)
 }
 
 /// What the options of a run verb say on the pending signal: undefined, 0 or null, or a signal.

@@ -5,6 +5,7 @@ use crate::script::convert;
 use crate::script::error::Error;
 use crate::script::raw::{self, Call};
 use crate::session::info::Stream;
+use crate::session::session::Session;
 
 pub const NATIVES: &[Entry] = &[
     ("stdin_write", write),
@@ -31,8 +32,7 @@ fn write<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
 }
 
 fn close<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
-    call.host
-        .ask(crate::session::session::Session::close_stdin)?;
+    call.host.ask(Session::close_stdin)?;
     Ok(call.undefined())
 }
 

@@ -3,6 +3,7 @@
 use super::{Answer, Entry};
 use crate::script::convert::{self, Record};
 use crate::script::raw::Call;
+use crate::session::session::Session;
 
 pub const NATIVES: &[Entry] = &[("symbols", symbols), ("modules", modules), ("maps", maps)];
 
@@ -34,7 +35,7 @@ fn symbols<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
 
 fn modules<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
     let wanted = convert::optional_string(&call.arg(0), "modules")?;
-    let list = call.host.ask(crate::session::session::Session::modules)?;
+    let list = call.host.ask(Session::modules)?;
     let is_wanted = |name: &str| wanted.as_deref().is_none_or(|wanted| name.contains(wanted));
     let list = list.iter().filter(|module| is_wanted(&module.name));
     convert::array(call.ctx, list, |module| {
@@ -51,7 +52,7 @@ fn modules<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
 }
 
 fn maps<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
-    let list = call.host.ask(crate::session::session::Session::maps)?;
+    let list = call.host.ask(Session::maps)?;
     convert::array(call.ctx, &list, |map| {
         Ok(Record::new(call.ctx)?
             .address("start", map.start)?

@@ -209,6 +209,11 @@ fn addresses_and_numbers_are_checked_on_their_way_in() {
             "signal.handle('SIGUSR1', {stop: 1})",
             "1 is not true or false",
         ),
+        (
+            "spawn({bin: '/bin/true', limits: {nofiel: 1}})",
+            "unknown option 'nofiel'",
+        ),
+        ("spawn({bin: '/bin/true', limits: {core: -1}})", "core: -1"),
     ] {
         check_error(program, "bad_argument", part);
     }
