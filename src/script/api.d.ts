@@ -15,7 +15,7 @@ declare function spawn(options: {
   stdin?: string | 'null' | {file: string}; // text, /dev/null, a file; left out: a pipe for stdin.write()
   tty?: boolean; aslr?: boolean;            // defaults false
   stop?: 'entry' | 'main';                  // default 'entry'
-  limits?: Record<'as' | 'core' | 'cpu' | 'data' | 'fsize' | 'memlock' | 'nofile' | 'nproc' | 'stack', Int>; // as setrlimit(2); core: 0 unless given
+  limits?: Record<'as' | 'core' | 'cpu' | 'data' | 'fsize' | 'memlock' | 'nofile' | 'nproc' | 'stack', Int | 'unlimited'>; // as setrlimit(2); core: 0 unless given
 }): StopEvent;
 /** Stops a running process and traces it. throws no_such_process attach_refused */
 declare function attach(pid: Int): StopEvent;

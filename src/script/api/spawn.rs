@@ -175,22 +175,6 @@ fn standard_input(value: &Value<'_>) -> Result<StdinSpec, Error> {
     }
 }
 
-/// Resource limits by their names in setrlimit(2), in its units.
-fn resource_limits(value: &Value<'_>) -> Result<Vec<(Resource, u64)>, Error> {
-    let known: Vec<&str> = Resource::names().collect();
-    let Some(options) = convert::options(value, "spawn: limits", &known)? else {
-        return Ok(Vec::new());
-    };
-    let mut limits = Vec::new();
-    for entry in options.props::<String, Value<'_>>() {
-        let (name, value) = entry?;
-        if let Some(resource) = Resource::by_name(&name) {
-            limits.push((resource, convert::unsigned(&value, &name)?));
-        }
-    }
-    Ok(limits)
-}
-
 fn stops_at_main(value: &Value<'_>) -> Result<bool, Error> {
     match convert::string(value, "spawn: stop")?.as_str() {
         "main" => Ok(true),
