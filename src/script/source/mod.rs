@@ -6,4 +6,5 @@ pub mod command;
 pub mod declare;
 pub mod framing;
 pub mod lexer;
+pub mod lines;
 pub mod rewrite;
