@@ -12,5 +12,6 @@ pub mod ptrace;
 pub mod signals;
 pub mod spawn;
 pub mod stdio;
+pub mod terminal;
 pub mod vm;
 pub mod wait;

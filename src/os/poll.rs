@@ -60,11 +60,13 @@ pub(super) fn wake_raw(fd: RawFd) {
     unsafe { libc::write(fd, std::ptr::from_ref(&one).cast(), size_of::<u64>()) };
 }
 
-/// Whether `fd` should be waited for to become readable or writable.
+/// What a descriptor is waited for. That its other end is gone (poll(2), POLLERR and POLLHUP) always counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interest {
     Read,
     Write,
+    /// Only that the other end is gone.
+    Hangup,
 }
 
 /// Waits until one of `fds` is ready (or broken) or the deadline has passed. Answers which are ready.
@@ -80,6 +82,7 @@ pub fn wait(
             events: match interest {
                 Interest::Read => libc::POLLIN,
                 Interest::Write => libc::POLLOUT,
+                Interest::Hangup => 0,
             },
             revents: 0,
         })
