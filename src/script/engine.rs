@@ -38,8 +38,6 @@ pub struct EngineConfig {
     pub js_timeout: Duration,
     /// See `session::session::Config`.
     pub tracee_filter: Vec<(u16, u8, u8, u32)>,
-    /// layer, state, detail: what `env()` says of the sandbox.
-    pub sandbox: Vec<(String, String, String)>,
     /// Frees the debuggee from traps when the process has to end at once. Called on another thread.
     pub emergency: fn(),
 }
@@ -50,7 +48,6 @@ impl EngineConfig {
             control,
             js_timeout: limits::JS_TIMEOUT,
             tracee_filter: Vec::new(),
-            sandbox: Vec::new(),
             emergency: || {},
         }
     }
@@ -67,7 +64,9 @@ pub struct Engine {
     runtime: Option<Runtime>,
     host: Rc<Host>,
     control: Arc<Control>,
-    watchdog: Watchdog,
+    /// None before `ready`.
+    watchdog: Option<Watchdog>,
+    emergency: fn(),
     rejections: Rejections,
     /// The memory limit is above the usual one.
     starved: Cell<bool>,
@@ -82,11 +81,7 @@ impl Engine {
             tracee_filter: config.tracee_filter,
         })
         .map_err(Error::Start)?;
-        let sandbox = config.sandbox.into_iter();
-        let sandbox = sandbox
-            .map(|(layer, state, detail)| [layer, state, detail])
-            .collect();
-        let host = Rc::new(Host::new(session, api::natives(), sandbox));
+        let host = Rc::new(Host::new(session, api::natives()));
         host.clock.set_limit(config.js_timeout);
         let engine = |attempt| move |source| Error::Engine { attempt, source };
         let runtime = Runtime::new().map_err(engine("create the runtime"))?;
@@ -95,7 +90,6 @@ impl Engine {
         runtime.set_interrupt_handler(Some(interrupt_handler(&host, &control)));
         let rejections = Rejections::default();
         runtime.set_host_promise_rejection_tracker(Some(track(&host, &rejections)));
-        let pulse = Arc::clone(host.clock.pulse());
         let context = Context::full(&runtime).map_err(engine("create the context"))?;
         context.with(|ctx| {
             raw::attach_host(&ctx, &host);
@@ -107,21 +101,36 @@ impl Engine {
             runtime: Some(runtime),
             host,
             control,
-            watchdog: Watchdog::start(pulse, config.emergency).map_err(Error::Start)?,
+            watchdog: None,
+            emergency: config.emergency,
             rejections,
             starved: Cell::new(false),
         })
+    }
+
+    /// Ends the preparations: the sandbox is closed, as `sandbox` tells by layer, state and detail, and
+    /// from now on there may be other threads, the watchdog first. `attach_first` goes before, because
+    /// the sandbox may put the process out of reach, everything else after.
+    pub fn ready(&mut self, sandbox: Vec<[String; 3]>) -> Result<(), Error> {
+        self.host.sandbox.replace(sandbox);
+        let pulse = Arc::clone(self.host.clock.pulse());
+        self.watchdog = Some(Watchdog::start(pulse, self.emergency).map_err(Error::Start)?);
+        Ok(())
     }
 
     /// Evaluates one program.
     pub fn eval(&mut self, program: &Program) -> Reply {
         let number = self.host.programs.borrow_mut().next_number();
         self.control.set_busy(true);
-        self.watchdog.arm(number);
+        if let Some(watchdog) = &self.watchdog {
+            watchdog.arm(number);
+        }
         self.host.clock.start();
         let failure = self.guarded(|engine, ctx| engine.evaluate(ctx, program));
         self.host.clock.stop();
-        self.watchdog.disarm();
+        if let Some(watchdog) = &self.watchdog {
+            watchdog.disarm();
+        }
         self.finish(failure)
     }
 

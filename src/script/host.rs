@@ -44,11 +44,11 @@ pub struct Host {
     pub(super) budget: Cell<usize>,
     pub(super) run_timeout: Cell<Duration>,
     /// layer, state, detail: what the sandbox reports of itself.
-    pub(super) sandbox: Vec<[String; 3]>,
+    pub(super) sandbox: RefCell<Vec<[String; 3]>>,
 }
 
 impl Host {
-    pub fn new(session: Session, natives: Vec<Native>, sandbox: Vec<[String; 3]>) -> Self {
+    pub fn new(session: Session, natives: Vec<Native>) -> Self {
         Self {
             session: RefCell::new(session),
             payload: RefCell::new(Payload::new()),
@@ -63,7 +63,7 @@ impl Host {
             programs: RefCell::default(),
             budget: Cell::new(budget::REPLY),
             run_timeout: Cell::new(RUN_TIMEOUT),
-            sandbox,
+            sandbox: RefCell::default(),
         }
     }
 

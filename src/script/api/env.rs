@@ -24,7 +24,7 @@ fn env<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
     }
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     record = record.number("cpus", u64::try_from(cpus).unwrap_or(1))?;
-    for [layer, state, detail] in &call.host.sandbox {
+    for [layer, state, detail] in call.host.sandbox.borrow().iter() {
         record = record.text(layer, format!("{state} {detail}").trim_end())?;
     }
     Ok(record.finish())

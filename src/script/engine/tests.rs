@@ -213,7 +213,10 @@ fn addresses_and_numbers_are_checked_on_their_way_in() {
             "spawn({bin: '/bin/true', limits: {nofiel: 1}})",
             "unknown option 'nofiel'",
         ),
-        ("spawn({bin: '/bin/true', limits: {core: -1}})", "core: -1 is not"),
+        (
+            "spawn({bin: '/bin/true', limits: {core: -1}})",
+            "core: -1 is not",
+        ),
     ] {
         check_error(program, "bad_argument", part);
     }
