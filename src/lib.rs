@@ -4,6 +4,8 @@
 
 pub mod arch;
 pub mod base;
+pub mod cli;
+pub mod front;
 pub mod os;
 pub mod output;
 pub mod sandbox;
