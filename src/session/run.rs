@@ -16,7 +16,7 @@ use crate::base::id::Tid;
 use crate::base::memory::ReadMemory;
 use crate::os::proc;
 use crate::tracee::running::{Outcome, Pause, Running, Until};
-use crate::tracee::stop::{self, Causes, Event, Exit, Stop};
+use crate::tracee::stop::{self, Causes, Event, Exit, Report, Stop};
 use crate::tracee::stopped::{Resume, Stopped};
 use std::time::{Duration, Instant};
 
@@ -122,7 +122,10 @@ impl Session {
             SignalChoice::Suppress => stopped.set_delivery(tid, None)?,
             SignalChoice::Deliver(signal) => stopped.set_delivery(tid, Some(signal))?,
         }
-        stopped.report(wants.has(EventKind::Thread), wants.has(EventKind::Fork));
+        stopped.report(Report {
+            threads: wants.has(EventKind::Thread),
+            forks: wants.has(EventKind::Fork),
+        });
         Ok(stopped.resume(how)?)
     }
 

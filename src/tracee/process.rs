@@ -4,7 +4,7 @@
 use super::error::{self, Error, Result};
 use super::policy::SignalPolicies;
 use super::sites::Sites;
-use super::stop::{Causes, Event, Exit, ForkKind, Stop};
+use super::stop::{Causes, Event, Exit, ForkKind, Report, Stop};
 use super::threads::{Delivery, ThreadState, Threads, is_fault};
 use super::trap::{self, Intent, Trap};
 use crate::arch::registers::Registers;
@@ -35,10 +35,11 @@ pub(super) struct Process {
     orphans: BTreeSet<Tid>,
     /// Signals passed on without a stop, whose policy wants them told.
     pub(super) passed: Vec<Signal>,
+    /// A new program was executed, but the thread has not left the system call yet.
+    leaving_exec: bool,
     /// The processors its threads, and this one, may use when nothing is being stepped.
     pinned: Option<Pinned>,
-    pub(super) report_threads: bool,
-    pub(super) report_forks: bool,
+    pub(super) report: Report,
     /// Nothing has to be done to it any more: dead or detached.
     pub(super) over: bool,
     /// ptrace belongs to the thread that attached (I1).
@@ -90,9 +91,9 @@ impl Process {
             early: Vec::new(),
             orphans: BTreeSet::new(),
             passed: Vec::new(),
+            leaving_exec: false,
             pinned: None,
-            report_threads: false,
-            report_forks: false,
+            report: Report::default(),
             over: false,
             _not_send: PhantomData,
         }
@@ -126,6 +127,14 @@ impl Process {
             }
             return Ok(Happening::Nothing);
         }
+        let happening = self.on_thread_status(tid, status)?;
+        if self.leaving_exec && tid == self.pid.leader() {
+            return Ok(self.leave_exec(happening));
+        }
+        Ok(happening)
+    }
+
+    fn on_thread_status(&mut self, tid: Tid, status: Status) -> Result<Happening> {
         match status {
             Status::Exited(code) => Ok(self.on_end(tid, Exit::Exited(code))),
             Status::Killed(signal) => Ok(self.on_end(tid, Exit::Killed(signal))),
@@ -255,7 +264,7 @@ impl Process {
             wait::Event::Clone if proc::is_thread_of(self.pid, number) => {
                 self.threads.add(number, ThreadState::Starting);
                 Ok(report_if(
-                    self.report_threads,
+                    self.report.threads,
                     tid,
                     Event::NewThread { child: number },
                 ))
@@ -281,7 +290,7 @@ impl Process {
             child: Pid::new(child.raw()),
             kind,
         };
-        report_if(self.report_forks, tid, event)
+        report_if(self.report.forks, tid, event)
     }
 
     /// A forked child has stopped for the first time: it goes its own way, without our traps.
@@ -308,10 +317,30 @@ impl Process {
         self.sites.clear(self.pid);
         self.pending.clear();
         self.memory = Memory::open(self.pid).map_err(error::system("opening the memory"))?;
-        Ok(Happening::Stop(Stop {
-            tid: leader,
-            causes: Causes::event(Event::Exec),
-        }))
+        // Still within execve(2): what is written to rax now would be lost, and the first step would only
+        // leave the system call. One step takes the thread to its first instruction.
+        self.resume_thread(leader, Intent::Step)?;
+        self.leaving_exec = true;
+        Ok(Happening::Nothing)
+    }
+
+    /// Whatever stops the thread on its way out of the exec, it now stands at its first instruction.
+    fn leave_exec(&mut self, happening: Happening) -> Happening {
+        match happening {
+            Happening::Quiet(_) | Happening::Stop(_) => {
+                self.leaving_exec = false;
+                if let Happening::Stop(stop) = happening
+                    && !stop.causes.step
+                {
+                    self.pending.push_back(stop);
+                }
+                Happening::Stop(Stop {
+                    tid: self.pid.leader(),
+                    causes: Causes::event(Event::Exec),
+                })
+            }
+            Happening::Nothing | Happening::Ended(_) => happening,
+        }
     }
 
     /// The inserted trap that the thread has hit and whose instruction it has not executed yet. That is

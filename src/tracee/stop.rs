@@ -47,6 +47,13 @@ pub enum ForkKind {
     Clone,
 }
 
+/// Events that are only reported to whom they interest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    pub threads: bool,
+    pub forks: bool,
+}
+
 /// How a process ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {

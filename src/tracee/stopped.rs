@@ -5,6 +5,7 @@ use super::error::{Error, Result};
 use super::policy::SignalPolicy;
 use super::process::Process;
 use super::running::{Mode, Running};
+use super::stop::Report;
 use super::threads::Delivery;
 use crate::arch::registers::Registers;
 use crate::base::addr::VirtAddr;
@@ -165,9 +166,8 @@ impl Stopped {
     }
 
     /// Which events somebody wants to hear of; the others pass without a stop.
-    pub fn report(&mut self, threads: bool, forks: bool) {
-        self.process.report_threads = threads;
-        self.process.report_forks = forks;
+    pub fn report(&mut self, report: Report) {
+        self.process.report = report;
     }
 
     /// Signals that were passed on without a stop and should be told, oldest first.
