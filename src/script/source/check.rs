@@ -96,7 +96,12 @@ fn compile(ctx: &Ctx<'_>, form: &Form<'_>) -> Result<(), Rejected> {
         .and_then(|stack| parse_place(&stack));
     let at_end = place.is_some_and(|(line, column)| form.is_end(line, column));
     let (line, column) = place.unwrap_or((1, 1));
-    let message = message.unwrap_or_else(|| error.to_string());
+    let message = match message {
+        // QuickJS quotes the token, and the end of the text has none.
+        Some(message) if at_end && message.ends_with("''") => "unexpected end of the text".into(),
+        Some(message) => message,
+        None => error.to_string(),
+    };
     Err(Rejected {
         incomplete: may_go_on(&message, at_end, &form.text),
         error: SyntaxError {
@@ -250,6 +255,15 @@ mod tests {
             &"(".repeat(1_000_000),
             "maximum call stack size exceeded at 1:1",
         );
+    }
+
+    #[test]
+    fn an_end_that_came_too_early_is_called_so() {
+        let checker = SyntaxChecker::new().expect("a runtime");
+        checker.context.with(|ctx| {
+            let error = select(&ctx, "f(").expect_err("incomplete").error;
+            assert_eq!(error.to_string(), "unexpected end of the text at 1:3");
+        });
     }
 
     #[test]
