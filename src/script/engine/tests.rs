@@ -120,7 +120,7 @@ fn errors_say_where_in_the_agents_own_text() {
         ),
         (
             "class A {} bad(",
-            "error\tsyntax\tSyntaxError: unexpected token in expression: '' at 1:16",
+            "error\tsyntax\tSyntaxError: unexpected end of the text at 1:16",
         ),
         ("function f() { g() }", ""),
         (
