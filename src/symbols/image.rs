@@ -303,8 +303,7 @@ pub(super) fn c_string(table: &[u8], start: u32) -> &[u8] {
         .and_then(|start| table.get(start..))
         .unwrap_or(&[]);
     let rest = &rest[..rest.len().min(MAX_NAME)];
-    let end = rest.iter().position(|&byte| byte == 0);
-    &rest[..end.unwrap_or(rest.len())]
+    &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
 }
 
 /// ELF notes: name size, content size, type, then both parts padded to four bytes (elf(5)).

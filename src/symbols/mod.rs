@@ -1,5 +1,5 @@
 //! For: facts from files: ELF images, symbols, lines and functions, and which image lies where.
-//! May use: base, os::mmap, gimli, object, flate2, the demanglers.
+//! May use: base, os::mmap, gimli, object, flate2, memchr, the demanglers.
 //! Must never know: that a process exists: it is given paths, bytes, mappings and addresses.
 
 pub mod budget;

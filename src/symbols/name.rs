@@ -1,6 +1,7 @@
 //! Symbol names: demangled for people, and matched against what people type.
 
 use super::budget::MAX_NAME;
+use memchr::memmem::Finder;
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::panic::catch_unwind;
@@ -15,7 +16,7 @@ pub enum Language {
 
 /// The name without a symbol version: `memcpy@@GLIBC_2.14` is `memcpy`.
 pub fn unversioned(raw: &[u8]) -> &[u8] {
-    match raw.iter().position(|&byte| byte == b'@') {
+    match memchr::memchr(b'@', raw) {
         Some(at) if at > 0 => &raw[..at],
         _ => raw,
     }
@@ -211,7 +212,7 @@ pub struct Query<'a> {
     /// The text has generic arguments or parameters, so these are compared as well.
     exact: Option<String>,
     /// How the last identifier appears in mangled names, if it must: its length and itself.
-    needle: Option<String>,
+    needle: Option<Finder<'static>>,
 }
 
 impl<'a> Query<'a> {
@@ -228,16 +229,19 @@ impl<'a> Query<'a> {
             && last
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let separator = if last.starts_with('_') { "_" } else { "" };
         Self {
             text,
             anchored: text.len() < typed.len(),
             exact: detailed.then(|| without_spaces(text)),
             // v0 names put `_` between length and an identifier that begins with one; the older schemes
             // do not, so such an identifier is looked for alone.
-            needle: identifier.then(|| match separator {
-                "_" => last.to_owned(),
-                _ => format!("{}{last}", last.len()),
+            needle: identifier.then(|| {
+                let needle = if last.starts_with('_') {
+                    last.to_owned()
+                } else {
+                    format!("{}{last}", last.len())
+                };
+                Finder::new(needle.as_bytes()).into_owned()
             }),
             parts,
         }
@@ -275,7 +279,7 @@ impl<'a> Query<'a> {
     pub fn fit_mangled(&self, raw: &[u8]) -> Option<(Fit, Language, usize)> {
         let name = unversioned(raw);
         if let Some(needle) = &self.needle
-            && !contains(name, needle.as_bytes())
+            && needle.find(name).is_none()
         {
             return None;
         }
@@ -310,10 +314,6 @@ fn has_hash(text: &str) -> bool {
 
 fn without_spaces(text: &str) -> String {
     text.chars().filter(|c| *c != ' ').collect()
-}
-
-pub fn contains(text: &[u8], needle: &[u8]) -> bool {
-    needle.is_empty() || text.windows(needle.len()).any(|window| window == needle)
 }
 
 #[cfg(test)]

@@ -12,35 +12,35 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec
     if wanted.is_empty() || wanted.len() > LONGEST {
         return Vec::new();
     }
-    let mut best: Vec<(usize, &str)> = Vec::new();
+    let mut best: Vec<(usize, usize, &str)> = Vec::new();
     for candidate in candidates {
         if candidate.len() > 4 * LONGEST {
             continue;
         }
         let letters: Vec<char> = candidate.chars().collect();
         let near = letters.len().abs_diff(wanted.len()) <= most;
-        if !near || best.iter().any(|(_, known)| *known == candidate) {
+        if !near || best.iter().any(|(_, _, known)| *known == candidate) {
             continue;
         }
-        let distance = distance(&wanted, &letters);
-        if distance <= most {
-            best.push((distance, candidate));
+        let edits = distance(&wanted, &letters, |x, y| x.eq_ignore_ascii_case(&y));
+        if edits <= most {
+            // A difference of case alone costs nothing, but the same case is nearer.
+            let strict = distance(&wanted, &letters, |x, y| x == y);
+            best.push((edits, strict, candidate));
             best.sort_unstable();
             best.truncate(OFFERED);
         }
     }
     // Beside a name that differs by a slip, one that differs by more is noise.
-    let nearest = best.first().map_or(0, |(distance, _)| *distance);
+    let nearest = best.first().map_or(0, |(edits, _, _)| *edits);
     best.into_iter()
-        .filter(|(distance, _)| *distance == nearest)
-        .map(|(_, name)| name.to_owned())
+        .filter(|(edits, _, _)| *edits == nearest)
+        .map(|(_, _, name)| name.to_owned())
         .collect()
 }
 
 /// Edits that turn `a` into `b`: letters put in, left out, replaced, or two neighbours swapped.
-/// A difference of case alone costs nothing but puts the name behind exact ones by order.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let same = |x: char, y: char| x.eq_ignore_ascii_case(&y);
+fn distance(a: &[char], b: &[char], same: fn(char, char) -> bool) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for (i, &x) in a.iter().enumerate() {
@@ -71,6 +71,7 @@ mod tests {
     fn near_names_are_offered_best_first() {
         check("mian", &["printf", "main", "mine", "min"], &["main", "min"]);
         check("Main", &["main"], &["main"]);
+        check("mian", &["MIN", "main"], &["main", "MIN"]);
         check("wrok", &["work", "work", "worker"], &["work"]);
         check("x", &["y", "ab", "abc"], &["y"]);
         check("completely_else", &["main"], &[]);
