@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use llmdbg::cli::{self, Action, Command, Frame, Sandbox, Settings, Start};
+use llmdbg::front::demo;
 use llmdbg::front::inbox::Inbox;
 use llmdbg::front::oneshot::{self, Outcome};
 use llmdbg::front::reader::{self, Input};
@@ -81,12 +82,7 @@ fn tell_panics_in_one_line() {
 }
 
 fn run(command: &Command) -> Result<u8> {
-    let not_yet = match &command.action {
-        Action::NotYet(what) => Some(what.as_str()),
-        Action::Demo => Some("demo"),
-        Action::Repl | Action::Eval(_) | Action::File(_) | Action::Help(_) => None,
-    };
-    if let Some(what) = not_yet {
+    if let Action::NotYet(what) = &command.action {
         return Err(Ended::new(
             status::USAGE,
             format_args!("not yet: {what} comes in a later version; use the REPL, -e or FILE.js"),
@@ -124,9 +120,10 @@ fn run(command: &Command) -> Result<u8> {
         start(&mut engine, &command.start)?;
     }
 
-    let status = match &programs {
-        Some(programs) => evaluate(&mut engine, &command.action, programs)?,
-        None => serve(&mut engine, &control, settings)?,
+    let status = match (&command.action, &programs) {
+        (Action::Demo, _) => demonstrate(&mut engine)?,
+        (action, Some(programs)) => evaluate(&mut engine, action, programs)?,
+        (_, None) => serve(&mut engine, &control, settings)?,
     };
     Ok(finish(engine, settings, status))
 }
@@ -236,6 +233,17 @@ fn evaluate(engine: &mut Engine, action: &Action, programs: &[Program]) -> Resul
         Err(error) => Err(Ended::new(
             status::FAILED,
             format_args!("write to stdout: {error}"),
+        )),
+    }
+}
+
+fn demonstrate(engine: &mut Engine) -> Result<u8> {
+    match demo::run(engine, &mut io::stdout()) {
+        Ok(true) => Ok(0),
+        Ok(false) => Ok(status::FAILED),
+        Err(error) => Err(Ended::new(
+            status::FAILED,
+            format_args!("show the demonstration: {error}"),
         )),
     }
 }

@@ -1,6 +1,7 @@
-//! What this thread may still become, and who it is: prctl(2) and getuid(2).
+//! What this thread may do and may still become, and who it is: prctl(2), access(2), geteuid(2).
 
 use std::io;
+use std::path::Path;
 
 /// From here on no exec gains privileges (setuid, file capabilities). Cannot be undone; inherited.
 pub fn forbid_new_privileges() -> io::Result<()> {
@@ -18,4 +19,9 @@ pub fn is_root() -> bool {
 /// The number of threads of this process: privileges belong to a thread, so they are given up while there is one.
 pub fn thread_count() -> io::Result<usize> {
     Ok(std::fs::read_dir("/proc/self/task")?.count())
+}
+
+/// Whether exec would be allowed (access(2)): also not on a file system that is mounted noexec.
+pub fn may_execute(path: &Path) -> bool {
+    nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok()
 }
