@@ -13,11 +13,12 @@ use llmdbg::front::inbox::Inbox;
 use llmdbg::front::oneshot::{self, Outcome};
 use llmdbg::front::reader::{self, Input};
 use llmdbg::front::repl::Repl;
-use llmdbg::os::stdio;
 use llmdbg::os::terminal::Unedited;
+use llmdbg::os::{process, stdio};
 use llmdbg::sandbox::apply::{self, Enforcement, Mode};
 use llmdbg::sandbox::seccomp;
 use llmdbg::script::engine::{Engine, EngineConfig};
+use llmdbg::script::limits;
 use llmdbg::script::reply::Program;
 use llmdbg::session::control::Control;
 use llmdbg::session::event::State;
@@ -91,6 +92,9 @@ fn run(command: &Command) -> Result<u8> {
     let settings = &command.settings;
     start_log(settings)?;
     stdio::ensure_open().map_err(|error| Ended::new(status::FAILED, error))?;
+    // Scripts run on this thread: it is the one that the sandbox closes around.
+    process::allow_stack(limits::THREAD_STACK)
+        .map_err(|error| Ended::new(status::FAILED, error))?;
     let programs = programs(&command.action)?;
     let control = Control::new().map(Arc::new);
     let control = control.map_err(|error| Ended::new(status::FAILED, error))?;

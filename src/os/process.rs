@@ -3,6 +3,7 @@
 
 use crate::base::id::{Pid, Tid};
 use crate::base::signal::Signal;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
 
 pub fn kill(pid: Pid, signal: Signal) -> io::Result<()> {
@@ -34,6 +35,16 @@ pub fn own_pid() -> Pid {
 pub fn own_uid() -> u32 {
     // SAFETY: takes nothing, cannot fail.
     unsafe { libc::getuid() }
+}
+
+/// Lets the stack of the main thread grow to `bytes`, where a lower limit was inherited. The kernel looks
+/// at the limit whenever the stack grows (getrlimit(2)), so this works while the process runs.
+pub fn allow_stack(bytes: u64) -> io::Result<()> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_STACK)?;
+    if soft < bytes {
+        setrlimit(Resource::RLIMIT_STACK, bytes.min(hard), hard)?;
+    }
+    Ok(())
 }
 
 /// Ends this process at once: no destructors, no other thread gets a word in.

@@ -14,7 +14,7 @@ pub const MEMORY_RESERVE: usize = 4 << 20;
 /// Bytes of stack that scripts may use. The engine's thread needs `THREAD_STACK`.
 pub const STACK: usize = 1 << 20;
 /// The stack of the thread that runs the engine: the script's, and what the debugger needs below it.
-pub const THREAD_STACK: usize = 8 << 20;
+pub const THREAD_STACK: u64 = 8 << 20;
 
 /// When the script's time is up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
