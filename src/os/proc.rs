@@ -2,8 +2,12 @@
 
 use crate::base::addr::{AddrRange, VirtAddr};
 use crate::base::id::{Pid, Tid};
-use procfs::process::{MMPermissions, MMapPath, Process};
-use std::path::PathBuf;
+use procfs::FromRead;
+use procfs::process::{MMPermissions, MMapPath, MemoryMaps, Process};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
 /// One line of /proc/PID/maps.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,10 +42,47 @@ impl MappedPath {
     }
 }
 
-/// A process that is gone, or may not be looked at, has no mappings.
-pub fn maps(pid: Pid) -> Option<Vec<Mapping>> {
-    let maps = Process::new(pid.raw()).ok()?.maps().ok()?;
-    Some(maps.into_iter().map(mapping).collect())
+/// Files of /proc/PID that stay open: what could be read when the process was taken hold of can be read
+/// later, whatever this debugger has given up meanwhile (ptrace(2), "Ptrace access mode checking", is
+/// done at the open). An exec ends them.
+#[derive(Debug)]
+pub struct Facts {
+    maps: File,
+    auxv: HashMap<u64, u64>,
+    exe: Option<(PathBuf, File)>,
+}
+
+impl Facts {
+    pub fn open(pid: Pid) -> io::Result<Self> {
+        let exe = format!("/proc/{pid}/exe");
+        Ok(Self {
+            maps: File::open(format!("/proc/{pid}/maps"))?,
+            auxv: Process::new(pid.raw())
+                .and_then(|process| process.auxv())
+                .unwrap_or_default(),
+            exe: std::fs::read_link(&exe)
+                .and_then(|path| Ok((path, File::open(exe)?)))
+                .ok(),
+        })
+    }
+
+    /// What is mapped now; nothing once the process is gone.
+    pub fn maps(&self) -> io::Result<Vec<Mapping>> {
+        let mut file = &self.maps;
+        file.seek(SeekFrom::Start(0))?;
+        let maps = MemoryMaps::from_read(file).map_err(io::Error::other)?;
+        Ok(maps.into_iter().map(mapping).collect())
+    }
+
+    /// One value of the auxiliary vector, such as AT_ENTRY.
+    pub fn auxv(&self, key: u64) -> Option<u64> {
+        self.auxv.get(&key).copied()
+    }
+
+    /// The program's file, and its path when it was started; " (deleted)" and all.
+    pub fn exe(&self) -> Option<(&Path, &File)> {
+        self.exe.as_ref().map(|(path, file)| (path.as_path(), file))
+    }
 }
 
 fn mapping(map: procfs::process::MemoryMap) -> Mapping {
@@ -142,25 +183,10 @@ pub fn identity(pid: Pid) -> Option<Identity> {
     })
 }
 
-/// The target of /proc/PID/exe, " (deleted)" and all.
-pub fn exe(pid: Pid) -> Option<PathBuf> {
-    std::fs::read_link(format!("/proc/{pid}/exe")).ok()
-}
-
 /// Where descriptor `fd` of the process leads, such as `pipe:[1234]`.
 pub fn descriptor(pid: Pid, fd: u64) -> Option<String> {
     let target = std::fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?;
     Some(target.to_string_lossy().into_owned())
-}
-
-/// One value of the auxiliary vector, such as AT_ENTRY.
-pub fn auxv(pid: Pid, key: u64) -> Option<u64> {
-    Process::new(pid.raw())
-        .ok()?
-        .auxv()
-        .ok()?
-        .get(&key)
-        .copied()
 }
 
 /// Entry point of the program (getauxval(3)).
@@ -181,13 +207,17 @@ mod tests {
 
     #[test]
     fn this_process_is_as_expected() {
-        let maps = maps(own_pid()).expect("readable");
-        assert!(maps.iter().any(|map| map.executable && map.perms == "r-xp"));
+        let facts = Facts::open(own_pid()).expect("readable");
+        for _ in 0..2 {
+            let maps = facts.maps().expect("readable");
+            assert!(maps.iter().any(|map| map.executable && map.perms == "r-xp"));
+        }
         let identity = identity(own_pid()).expect("alive");
         assert_eq!(identity.process, own_pid());
         assert!(!identity.is_zombie && !identity.is_kernel_thread);
-        assert!(auxv(own_pid(), AT_ENTRY).is_some());
+        assert!(facts.auxv(AT_ENTRY).is_some());
+        assert!(facts.exe().is_some());
         assert!(!tids(own_pid()).is_empty());
-        assert_eq!(super::maps(Pid::new(i32::MAX)), None);
+        assert!(Facts::open(Pid::new(i32::MAX)).is_err());
     }
 }

@@ -3,9 +3,8 @@
 use super::error::Result;
 use super::info::{BacktraceInfo, FrameInfo, MapInfo, ModuleInfo, Place, SymbolInfo};
 use super::request::Where;
-use super::session::Session;
+use super::session::{Debuggee, Session};
 use crate::base::addr::{AddrRange, FileOffset, VirtAddr};
-use crate::base::id::Pid;
 use crate::base::memory::ReadMemory;
 use crate::os::proc::{self, MappedPath, Mapping};
 use crate::symbols::image::Image;
@@ -14,6 +13,8 @@ use crate::symbols::modules::{MappedPart, Modules, load_bias};
 use crate::symbols::pattern::Pattern;
 use crate::symbols::resolve::{self, Purpose, Resolved};
 use crate::symbols::symtab::SymbolKind;
+use crate::tracee;
+use crate::tracee::stopped::Stopped;
 use crate::unwind::backtrace;
 use crate::unwind::frame::StopReason;
 use std::collections::BTreeMap;
@@ -72,10 +73,10 @@ impl Session {
 
     /// The modules as they are at this stop.
     fn fresh_modules(&mut self) -> Result<&Modules> {
-        let pid = self.stopped()?.pid();
+        self.stopped()?;
         if self.places.state != Freshness::Fresh {
-            let mappings = proc::maps(pid).unwrap_or_default();
-            self.update_modules(pid, &mappings);
+            let mappings = self.mappings()?;
+            self.update_modules(&mappings)?;
             self.places.state = Freshness::Fresh;
         }
         Ok(&self.places.modules)
@@ -92,7 +93,18 @@ impl Session {
         self.fresh_modules()
     }
 
-    fn update_modules(&mut self, pid: Pid, mappings: &[Mapping]) {
+    fn mappings(&mut self) -> Result<Vec<Mapping>> {
+        let stopped = self.stopped()?;
+        Ok(stopped
+            .facts()
+            .maps()
+            .map_err(|source| tracee::error::Error::System {
+                doing: "reading the maps",
+                source,
+            })?)
+    }
+
+    fn update_modules(&mut self, mappings: &[Mapping]) -> Result<()> {
         let mut files: BTreeMap<Identity, Vec<&Mapping>> = BTreeMap::new();
         let mut vdso = None;
         for mapping in mappings {
@@ -106,7 +118,8 @@ impl Session {
             }
         }
         // The program first, then libraries in the order of their addresses.
-        let program = proc::auxv(pid, proc::AT_PHDR).map(VirtAddr::new);
+        let facts = self.stopped()?.facts();
+        let program = facts.auxv(proc::AT_PHDR).map(VirtAddr::new);
         let mut order: Vec<(Identity, Vec<&Mapping>)> = files
             .into_iter()
             .filter(|(_, parts)| parts.iter().any(|part| part.executable))
@@ -119,7 +132,7 @@ impl Session {
         let mut modules = Modules::new();
         let mut unusable = Vec::new();
         for (identity, parts) in order {
-            self.add_file(pid, identity, &parts, &mut modules, &mut unusable);
+            self.add_file(identity, &parts, &mut modules, &mut unusable);
         }
         if let Some(mapping) = vdso {
             self.add_vdso(mapping, &mut modules);
@@ -128,11 +141,11 @@ impl Session {
             self.places.modules = modules;
         }
         self.places.unusable = unusable;
+        Ok(())
     }
 
     fn add_file(
         &mut self,
-        pid: Pid,
         identity: Identity,
         parts: &[&Mapping],
         modules: &mut Modules,
@@ -144,11 +157,14 @@ impl Session {
         let MappedPath::File(path, deleted) = &first.path else {
             return;
         };
+        let Debuggee::Stopped(stopped) = &self.debuggee else {
+            return;
+        };
         let image = self
             .places
             .images
             .entry(identity)
-            .or_insert_with(|| open_image(pid, first, path, *deleted).map(Rc::new))
+            .or_insert_with(|| open_image(stopped, first, path, *deleted).map(Rc::new))
             .clone();
         let mapped: Vec<MappedPart> = parts
             .iter()
@@ -340,9 +356,8 @@ impl Session {
     }
 
     pub fn maps(&mut self) -> Result<Vec<MapInfo>> {
-        let pid = self.stopped()?.pid();
-        let mappings = proc::maps(pid).unwrap_or_default();
-        Ok(mappings
+        Ok(self
+            .mappings()?
             .into_iter()
             .map(|mapping| MapInfo {
                 start: mapping.range.start,
@@ -391,14 +406,16 @@ impl Session {
     }
 
     pub(super) fn program_entry(&mut self) -> Option<VirtAddr> {
-        let pid = self.pid()?;
-        proc::auxv(pid, proc::AT_ENTRY).map(VirtAddr::new)
+        let facts = self.stopped().ok()?.facts();
+        facts.auxv(proc::AT_ENTRY).map(VirtAddr::new)
     }
 
-    pub(super) fn program_path(&self) -> String {
-        self.pid()
-            .and_then(proc::exe)
-            .map(|path| path.display().to_string())
+    pub(super) fn program_path(&mut self) -> String {
+        let exe = self
+            .stopped()
+            .ok()
+            .and_then(|stopped| stopped.facts().exe());
+        exe.map(|(path, _)| path.display().to_string())
             .unwrap_or_default()
     }
 }
@@ -406,32 +423,35 @@ impl Session {
 /// Opens what a mapping was made from, and makes sure that it is the same file: a path can lead
 /// elsewhere by now, or to something that must not be read.
 fn open_image(
-    pid: Pid,
+    stopped: &Stopped,
     mapping: &Mapping,
     path: &Path,
     deleted: bool,
 ) -> std::result::Result<Image, String> {
+    // The program's own file is held open, whatever became of its path.
+    if let Some((_, file)) = stopped.facts().exe()
+        && let Ok(image) = Image::from_file(path, file)
+        && is_same_file(&image, mapping)
+    {
+        return Ok(image);
+    }
     let range = mapping.range;
-    // The kernel's own way to the file, which exists although the path may not (proc(5)).
+    // The kernel's own way to the file, for those who may use it (proc(5), map_files).
     let direct = format!(
-        "/proc/{pid}/map_files/{:x}-{:x}",
+        "/proc/{}/map_files/{:x}-{:x}",
+        stopped.pid(),
         range.start.raw(),
         range.end.raw()
     );
-    let exe = format!("/proc/{pid}/exe");
-    let candidates = [PathBuf::from(direct), path.to_owned(), PathBuf::from(exe)];
-    let mut problem = "the file was deleted or replaced".to_owned();
-    for (index, candidate) in candidates.iter().enumerate() {
-        if index == 1 && deleted {
-            continue;
-        }
-        match Image::open(candidate) {
-            Ok(image) if is_same_file(&image, mapping) => return Ok(image),
-            Err(error) if index == 1 => problem = error.to_string(),
-            Ok(_) | Err(_) => {}
-        }
+    match Image::open(path) {
+        Ok(image) if is_same_file(&image, mapping) => return Ok(image),
+        Err(error) if !deleted && Path::new(path).exists() => return Err(error.to_string()),
+        Ok(_) | Err(_) => {}
     }
-    Err(problem)
+    match Image::open(Path::new(&direct)) {
+        Ok(image) if is_same_file(&image, mapping) => Ok(image),
+        Ok(_) | Err(_) => Err("the file was deleted or replaced".to_owned()),
+    }
 }
 
 /// The device is not compared: an overlay file system shows one in maps and another one in stat(2).

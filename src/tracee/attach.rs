@@ -11,7 +11,6 @@ use crate::base::id::Pid;
 use crate::os::ptrace::{self, OnTracerExit};
 use crate::os::signals::ChildEvents;
 use crate::os::spawn::{self, Image, Report, Stage};
-use crate::os::vm::Memory;
 use crate::os::{error, proc};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -49,8 +48,7 @@ pub fn spawn(image: &Image, children: &ChildEvents) -> std::result::Result<Spawn
         // Dropping the child's pipe makes it end by itself.
         return Err(SpawnError::PtraceDenied(refused));
     }
-    let memory = Memory::open(pid).map_err(system("opening the memory"))?;
-    let mut process = Box::new(Process::new(pid, OnTracerExit::Kill, memory));
+    let mut process = Box::new(Process::open(pid, OnTracerExit::Kill)?);
     process
         .threads
         .add(child.tid, ThreadState::Running(Intent::Run));
@@ -96,8 +94,7 @@ fn failure(reports: &[Report], pid: Pid) -> SpawnError {
 pub fn attach(pid: Pid, children: &ChildEvents) -> Result<Stopped> {
     ptrace::seize(pid.leader(), OnTracerExit::Release)
         .map_err(|source| dead("attaching", pid.leader(), source))?;
-    let memory = Memory::open(pid).map_err(system("opening the memory"))?;
-    let mut process = Box::new(Process::new(pid, OnTracerExit::Release, memory));
+    let mut process = Box::new(Process::open(pid, OnTracerExit::Release)?);
     process
         .threads
         .add(pid.leader(), ThreadState::Running(Intent::Run));

@@ -11,7 +11,7 @@ use crate::arch::registers::Registers;
 use crate::base::addr::VirtAddr;
 use crate::base::id::{Pid, Tid};
 use crate::base::signal::Signal;
-use crate::os::proc;
+use crate::os::proc::{self, Facts};
 use crate::os::process::{self, Affinity};
 use crate::os::ptrace::{self, OnTracerExit, SigInfo};
 use crate::os::vm::Memory;
@@ -25,6 +25,7 @@ pub(super) struct Process {
     pub(super) on_tracer_exit: OnTracerExit,
     pub(super) threads: Threads,
     pub(super) memory: Memory,
+    pub(super) facts: Facts,
     pub(super) sites: Sites,
     pub(super) policies: SignalPolicies,
     /// Stops that came while the process was being stopped for another one (I4).
@@ -79,12 +80,14 @@ impl Pinned {
 }
 
 impl Process {
-    pub(super) fn new(pid: Pid, on_tracer_exit: OnTracerExit, memory: Memory) -> Self {
-        Self {
+    /// Takes hold of a process that is seized already.
+    pub(super) fn open(pid: Pid, on_tracer_exit: OnTracerExit) -> Result<Self> {
+        Ok(Self {
             pid,
             on_tracer_exit,
             threads: Threads::default(),
-            memory,
+            memory: Memory::open(pid).map_err(error::system("opening the memory"))?,
+            facts: Facts::open(pid).map_err(error::system("opening the maps"))?,
             sites: Sites::default(),
             policies: SignalPolicies::default(),
             pending: VecDeque::new(),
@@ -96,7 +99,7 @@ impl Process {
             report: Report::default(),
             over: false,
             _not_send: PhantomData,
-        }
+        })
     }
 
     /// The thread's registers, the site it stands on shown as its pc.
@@ -316,7 +319,13 @@ impl Process {
         self.threads.keep_only(leader);
         self.sites.clear(self.pid);
         self.pending.clear();
-        self.memory = Memory::open(self.pid).map_err(error::system("opening the memory"))?;
+        match (Memory::open(self.pid), Facts::open(self.pid)) {
+            (Ok(memory), Ok(facts)) => (self.memory, self.facts) = (memory, facts),
+            // A program with more rights than this debugger: it runs, but cannot be looked into.
+            (Err(error), _) | (_, Err(error)) => {
+                log::warn!(target: "tracee", "{} after its exec: {error}", self.pid);
+            }
+        }
         // Still within execve(2): what is written to rax now would be lost, and the first step would only
         // leave the system call. One step takes the thread to its first instruction.
         self.resume_thread(leader, Intent::Step)?;

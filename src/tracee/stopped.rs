@@ -12,6 +12,7 @@ use crate::base::addr::VirtAddr;
 use crate::base::id::{Pid, Tid};
 use crate::base::memory::ReadMemory;
 use crate::base::signal::Signal;
+use crate::os::proc::Facts;
 use crate::os::ptrace::OnTracerExit;
 use std::collections::VecDeque;
 
@@ -51,6 +52,11 @@ impl Stopped {
 
     pub fn pid(&self) -> Pid {
         self.process.pid
+    }
+
+    /// What /proc says of it.
+    pub fn facts(&self) -> &Facts {
+        &self.process.facts
     }
 
     pub fn is_spawned(&self) -> bool {

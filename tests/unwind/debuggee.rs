@@ -105,7 +105,11 @@ impl Debuggee {
         self.modules.clear();
         let mut parts: BTreeMap<String, Vec<MappedPart>> = BTreeMap::new();
         let mut order = Vec::new();
-        for mapping in proc::maps(Pid::new(self.tid.raw())).unwrap() {
+        for mapping in proc::Facts::open(Pid::new(self.tid.raw()))
+            .unwrap()
+            .maps()
+            .unwrap()
+        {
             let path = mapping.path.text();
             if path != "[vdso]" && !path.starts_with('/') {
                 continue;
