@@ -139,6 +139,11 @@ impl RegId {
         (0..u8::try_from(WHOLE).unwrap_or(0)).map(Self)
     }
 
+    /// The row of the table.
+    pub const fn index(self) -> u8 {
+        self.0
+    }
+
     pub fn row(self) -> &'static Row {
         &TABLE[usize::from(self.0)]
     }

@@ -87,6 +87,7 @@ impl Engine {
         let runtime = Runtime::new().map_err(engine("create the runtime"))?;
         runtime.set_memory_limit(limits::MEMORY);
         runtime.set_max_stack_size(limits::STACK);
+        runtime.set_gc_threshold(limits::GC_THRESHOLD);
         runtime.set_interrupt_handler(Some(interrupt_handler(&host, &control)));
         let rejections = Rejections::default();
         runtime.set_host_promise_rejection_tracker(Some(track(&host, &rejections)));

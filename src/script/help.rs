@@ -78,6 +78,45 @@ fn signature(block: &Declaration<'_>) -> String {
     line.trim_end_matches([';', '{']).to_owned()
 }
 
+/// The members that the contract gives an object or interface.
+#[cfg(test)]
+pub fn members(name: &str) -> Vec<String> {
+    let text = declarations()
+        .find(|declaration| declaration.name == name)
+        .map_or("", |declaration| declaration.text);
+    let mut found = Vec::new();
+    let (mut depth, mut word, mut fresh) = (0, String::new(), false);
+    for line in text.lines() {
+        let line = line.trim();
+        let code = line.split("// ").next().unwrap_or_default();
+        if line.starts_with("/**") {
+            continue;
+        }
+        for c in code.chars() {
+            let is_name = c.is_alphanumeric() || c == '_';
+            if depth == 1 && fresh && is_name {
+                word.push(c);
+                continue;
+            }
+            if depth == 1 && matches!(c, '(' | ':' | '?') && !word.is_empty() {
+                found.push(std::mem::take(&mut word));
+                fresh = false;
+            }
+            match c {
+                '{' | '(' | '<' => depth += 1,
+                '}' | ')' | '>' => depth -= 1,
+                _ => {}
+            }
+            if depth == 1 && matches!(c, '{' | ';') {
+                fresh = true;
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 /// Everything of the contract under one name, comments included.
 fn excerpt(name: &str) -> String {
     let texts: Vec<String> = declarations()

@@ -11,6 +11,8 @@ pub const JS_TIMEOUT: Duration = Duration::from_secs(5);
 pub const MEMORY: usize = 64 << 20;
 /// What a program may take on top when it begins with the memory full, so that `ctx.reset()` works.
 pub const MEMORY_RESERVE: usize = 4 << 20;
+/// Bytes of heap from which on QuickJS looks for cycles: above what the API itself takes.
+pub const GC_THRESHOLD: usize = 4 << 20;
 /// Bytes of stack that scripts may use. The engine's thread needs `THREAD_STACK`.
 pub const STACK: usize = 1 << 20;
 /// The stack of the thread that runs the engine: the script's, and what the debugger needs below it.

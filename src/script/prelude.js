@@ -251,21 +251,21 @@ const globals = {
 };
 globals.__cont__ = globals.cont;
 
-// Functions print what they are for.
-const functions = new Map();
-for (const [name, value] of Object.entries(globals)) {
-  if (typeof value === 'function' && name !== '__cont__') functions.set(value, name);
-  else if (value !== null && typeof value === 'object' && name !== 'ctx') {
-    for (const member of Object.keys(value)) {
-      const descriptor = Object.getOwnPropertyDescriptor(value, member);
-      const found = name === 'config' ? undefined : descriptor.get?.();
-      if (typeof found === 'function' && !functions.has(found)) functions.set(found, `${name}.${member}`);
+// Functions print what they are for: their names, collected when one is first shown.
+let functions;
+function nameFunctions() {
+  functions = new Map();
+  for (const [name, value] of Object.entries(globals)) {
+    if (typeof value === 'function' && name !== '__cont__') functions.set(value, name);
+    else if (typeof value === 'object' && !['ctx', 'config', 'state'].includes(name)) {
+      for (const member of Object.keys(value)) if (!functions.has(value[member])) functions.set(value[member], `${name}.${member}`);
     }
   }
 }
 
 function show(value) {
   if (typeof value === 'function') {
+    if (functions === undefined) nameFunctions();
     const name = functions.get(value);
     return name === undefined ? undefined : native.help_line(name);
   }

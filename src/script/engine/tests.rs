@@ -3,6 +3,7 @@
 use super::{Engine, EngineConfig};
 use crate::base::code::Code;
 use crate::script::api;
+use crate::script::help;
 use crate::script::raw::view;
 use crate::script::reply::{Program, Rejection};
 use crate::session::control::Control;
@@ -405,6 +406,36 @@ fn every_global_of_the_contract_is_there() {
         .collect();
     let program = format!("[{}].filter(n => !(n in globalThis))", names.join(", "));
     check(&[(program.as_str(), "[]")]);
+}
+
+/// What the contract says an object has, and what it has.
+#[track_caller]
+fn check_members(declared: &str, live: &str) {
+    let declared = help::members(declared);
+    assert!(!declared.is_empty());
+    let program = format!("{live}.sort().join(' ')");
+    let reply = engine().eval(&Program::new(program));
+    assert_eq!(reply.payload.trim_end(), declared.join(" "));
+}
+
+#[test]
+fn the_contract_and_the_api_have_the_same_members() {
+    for name in [
+        "breakpoint",
+        "watchpoint",
+        "thread",
+        "signal",
+        "stdin",
+        "stdout",
+        "stderr",
+        "console",
+        "config",
+    ] {
+        check_members(name, &format!("Object.keys({name})"));
+    }
+    check_members("State", "state.keys()");
+    let prototype = "Object.keys(Object.getPrototypeOf(state.memory(0)))";
+    check_members("Memory", prototype);
 }
 
 #[test]

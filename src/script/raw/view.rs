@@ -185,8 +185,12 @@ pub enum Field {
 /// Defines an accessor on a prototype of views.
 pub fn define_field(prototype: &Object<'_>, name: &str, field: Field) -> Result<(), Error> {
     let (getter, setter, magic): (Getter, Setter, c_int) = match field {
-        Field::Register(register) => (get_register, set_register, register_magic(register)),
-        Field::RegisterBig(register) => (get_register_big, set_register, register_magic(register)),
+        Field::Register(register) => (get_register, set_register, c_int::from(register.index())),
+        Field::RegisterBig(register) => (
+            get_register_big,
+            set_register,
+            c_int::from(register.index()),
+        ),
         Field::Flag(bit) => (get_flag, set_flag, c_int::from(bit)),
         Field::Child(index) => (get_child, set_child, c_int::from(index)),
     };
@@ -236,14 +240,6 @@ pub fn define_field(prototype: &Object<'_>, name: &str, field: Field) -> Result<
 type Getter = unsafe extern "C" fn(*mut qjs::JSContext, qjs::JSValue, c_int) -> qjs::JSValue;
 type Setter =
     unsafe extern "C" fn(*mut qjs::JSContext, qjs::JSValue, qjs::JSValue, c_int) -> qjs::JSValue;
-
-/// The row of a register in the table, as a magic number.
-fn register_magic(register: RegId) -> c_int {
-    let row = (0..)
-        .map_while(RegId::by_index)
-        .position(|id| id == register);
-    row.and_then(|row| c_int::try_from(row).ok()).unwrap_or(-1)
-}
 
 fn register_of(magic: c_int) -> Option<RegId> {
     RegId::by_index(usize::try_from(magic).ok()?)
