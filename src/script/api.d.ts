@@ -114,7 +114,7 @@ interface Memory {
   u8(): number; u16(): number; u32(): number; u64(): Int; i8(): number; i16(): number; i32(): number; i64(): Int;
   u64n(): bigint; i64n(): bigint; f32(): number; f64(): number; ptr(): Int;
   bytes(n?: number): string;                // two hex digits a byte; default 16, up to 4 MiB
-  str(max?: number): string;                // up to NUL or max bytes (default 64 KiB)
+  str(max?: number): string;                // up to NUL or max bytes (default 64 KiB); a byte that is not UTF-8 becomes \udc80-\udcff, shown as \xNN
   array(type: string, n: number): Int[];    // type: 'u8' … 'ptr'
   find(bytes: string | number[], length: Int): Int | null; // hex digits or byte values
   write: {                                  // write.u32(v) …: v out of range is an error

@@ -4,8 +4,9 @@
 //! goes out is a Number where that is exact, else a BigInt; what comes in is checked, never rounded.
 
 use super::error::Error;
-use super::raw;
+use super::raw::{self, text as raw_text};
 use crate::base::addr::VirtAddr;
+use crate::output::escape::{self, Place};
 use crate::session::request::Where;
 use rquickjs::{Array, Ctx, Object, Value};
 use std::time::Duration;
@@ -163,9 +164,19 @@ pub fn string(value: &Value<'_>, what: &str) -> Result<String, Error> {
     )))
 }
 
-/// A string's text; what is not well-formed in it becomes U+FFFD.
+/// A string's text to be read; what is not well-formed in it is shown escaped.
+pub fn shown(value: &Value<'_>) -> String {
+    let bytes = raw_text::to_bytes(value);
+    String::from_utf8(bytes).unwrap_or_else(|error| {
+        let mut text = String::new();
+        escape::push_bytes(&mut text, error.as_bytes(), Place::Text, usize::MAX);
+        text
+    })
+}
+
+/// A string's text to be used; what is not well-formed in it becomes U+FFFD.
 pub fn text(value: &Value<'_>) -> String {
-    String::from_utf8_lossy(&raw::string_bytes(value)).into_owned()
+    String::from_utf8_lossy(&raw_text::to_bytes(value)).into_owned()
 }
 
 pub fn boolean(value: &Value<'_>, what: &str) -> Result<bool, Error> {

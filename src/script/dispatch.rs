@@ -7,8 +7,8 @@ use super::error::Error;
 use super::events;
 use super::host::Host;
 use super::listeners::StepEvent;
-use super::raw;
 use super::raw::view::Source;
+use super::raw::{self, text};
 use super::report;
 use crate::session::event::{EventKind, Patience, Progress, Reason, State, StopEvent, Verdict};
 use crate::session::request::RunRequest;
@@ -303,7 +303,7 @@ fn call<'js>(
     let returned = returned?;
     let said_continue = host.listeners.take_said_continue();
     if returned.is_string() {
-        match raw::string_bytes(&returned).as_slice() {
+        match text::to_bytes(&returned).as_slice() {
             b"stop" => return Ok(Some(Verdict::Stop)),
             b"continue" => return Ok(Some(Verdict::Continue)),
             _ => {}

@@ -4,7 +4,7 @@
 use super::convert;
 use super::error::Error;
 use super::host::Host;
-use super::raw;
+use super::raw::{self, text};
 use crate::output::hex;
 use crate::output::rows::{self, Rows};
 use rquickjs::{Array, Ctx, Object, Value};
@@ -49,7 +49,7 @@ pub fn push_printed<'js>(
 ) -> Result<(), Error> {
     let echo = Echo { ctx, host };
     if value.is_string() {
-        into.extend_from_slice(&raw::string_bytes(value));
+        into.extend_from_slice(&text::to_bytes(value));
         return Ok(());
     }
     if value.is_object() {
@@ -76,7 +76,7 @@ fn stop_rows<'js>(
     for row in rows.iter::<Array<'js>>() {
         let cells = row?
             .iter::<Value<'js>>()
-            .map(|cell| Ok(convert::text(&cell?)));
+            .map(|cell| Ok(convert::shown(&cell?)));
         all.push(cells.collect::<Result<Vec<_>, Error>>()?);
     }
     Ok(Some(all))
@@ -98,7 +98,7 @@ enum Kind<'js> {
 impl<'js> Echo<'_, 'js> {
     fn push_top(&self, value: &Value<'js>, into: &mut Vec<u8>) -> Result<(), Error> {
         if value.is_string() {
-            into.extend_from_slice(&raw::string_bytes(value));
+            into.extend_from_slice(&text::to_bytes(value));
             return Ok(());
         }
         if !value.is_object() {
@@ -121,10 +121,10 @@ impl<'js> Echo<'_, 'js> {
     /// `String(x)`, for what is no object.
     fn primitive(&self, value: &Value<'js>) -> Result<String, Error> {
         if value.is_string() {
-            return Ok(convert::text(value));
+            return Ok(convert::shown(value));
         }
         let to_text = self.host.internal_function(self.ctx, "to_text")?;
-        Ok(convert::text(&to_text.call((value.clone(),))?))
+        Ok(convert::shown(&to_text.call((value.clone(),))?))
     }
 
     /// What an API object says of itself; undefined for others.
@@ -143,7 +143,7 @@ impl<'js> Echo<'_, 'js> {
         };
         let shown = self.hook(value)?;
         if shown.is_string() {
-            return Ok(Kind::Text(convert::text(&shown)));
+            return Ok(Kind::Text(convert::shown(&shown)));
         }
         if let Some(rows) = shown.as_array() {
             return Ok(Kind::Text(joined_rows(rows)?));
@@ -167,7 +167,7 @@ impl<'js> Echo<'_, 'js> {
 
     fn primitive_of_object(&self, value: &Value<'js>) -> Result<String, Error> {
         let to_text = self.host.internal_function(self.ctx, "to_text")?;
-        Ok(convert::text(&to_text.call((value.clone(),))?))
+        Ok(convert::shown(&to_text.call((value.clone(),))?))
     }
 
     fn indexed(&self, object: &Object<'js>, max: usize) -> Result<Kind<'js>, Error> {
@@ -214,7 +214,7 @@ impl<'js> Echo<'_, 'js> {
             if entries.len() < max {
                 let key = key?;
                 let value = self.get(object, key.clone())?;
-                entries.push((convert::text(&key), value));
+                entries.push((convert::shown(&key), value));
             }
         }
         Ok(Kind::Record(entries, length))
@@ -361,7 +361,7 @@ impl<'js> Echo<'_, 'js> {
     /// One cell: a primitive as it is, integers from 65536 on in hex, objects inline.
     fn cell(&self, value: &Value<'js>) -> Result<String, Error> {
         if value.is_string() {
-            return Ok(convert::text(value));
+            return Ok(convert::shown(value));
         }
         let mut text = String::new();
         self.push_inline(value, 0, false, &mut text)?;
@@ -376,7 +376,7 @@ impl<'js> Echo<'_, 'js> {
         into: &mut String,
     ) -> Result<(), Error> {
         if value.is_string() {
-            let text = convert::text(value);
+            let text = convert::shown(value);
             let shown: String = text.chars().take(INLINE_BYTES).collect();
             let cut = if shown.len() < text.len() { "…" } else { "" };
             let quote = if bare { "" } else { "'" };
@@ -461,7 +461,7 @@ fn joined_rows(rows: &Array<'_>) -> Result<String, Error> {
     for row in rows.iter::<Array<'_>>() {
         let cells = row?
             .iter::<Value<'_>>()
-            .map(|cell| Ok(convert::text(&cell?)));
+            .map(|cell| Ok(convert::shown(&cell?)));
         lines.push(cells.collect::<Result<Vec<_>, Error>>()?);
     }
     Ok(lines.finish())
@@ -471,7 +471,7 @@ fn joined_rows(rows: &Array<'_>) -> Result<String, Error> {
 fn error_line(object: &Object<'_>) -> Result<String, Error> {
     let get = |key: &str| -> Result<String, Error> {
         let value: Value<'_> = object.get(key)?;
-        Ok(convert::text(&value))
+        Ok(convert::shown(&value))
     };
     let (name, message) = (get("name")?, get("message")?);
     Ok(if message.is_empty() {

@@ -3,6 +3,7 @@
 use super::convert::{self, Record};
 use super::error::Error;
 use super::host::Host;
+use super::raw::text;
 use super::raw::view::{self, Source};
 use crate::output::stop;
 use crate::session::event::{Reason, StopEvent};
@@ -70,7 +71,7 @@ pub fn output_event<'js>(
         .text("reason", "output")?
         .text("stop_reason", "output")?
         .text("stream", name)?
-        .text("text", &String::from_utf8_lossy(bytes))?
+        .with("text", text::from_bytes(ctx, bytes)?)?
         .finish())
 }
 

@@ -4,6 +4,7 @@
 //! per register) on a shared prototype, and listeners are called without building argument lists.
 #![allow(unsafe_code)]
 
+pub mod text;
 pub mod view;
 
 use super::error::Error;
@@ -53,6 +54,11 @@ impl<'js> Call<'_, 'js> {
 
     pub fn flag(&self, value: bool) -> Value<'js> {
         Value::new_bool(self.ctx.clone(), value)
+    }
+
+    /// A string that need not be UTF-8.
+    pub fn bytes(&self, bytes: &[u8]) -> Result<Value<'js>, Error> {
+        text::from_bytes(self.ctx, bytes)
     }
 
     pub fn text(&self, text: &str) -> Result<Value<'js>, Error> {
@@ -295,26 +301,6 @@ pub fn memory_used(ctx: &Ctx<'_>) -> usize {
         usage.malloc_size
     };
     usize::try_from(bytes).unwrap_or(0)
-}
-
-/// The bytes of a string, as UTF-8 where it is well-formed; a lone surrogate becomes three bytes that
-/// are not UTF-8, which the writer shows escaped. Empty for what is not a string.
-pub fn string_bytes(value: &Value<'_>) -> Vec<u8> {
-    let ctx = value.ctx().as_raw().as_ptr();
-    let mut len = 0;
-    // SAFETY: the value is a live string, so no script runs; the bytes are copied before they are freed.
-    unsafe {
-        if !qjs::JS_IsString(value.as_raw()) {
-            return Vec::new();
-        }
-        let text = qjs::JS_ToCStringLen(ctx, &raw mut len, value.as_raw());
-        if text.is_null() {
-            return Vec::new();
-        }
-        let bytes = std::slice::from_raw_parts(text.cast::<u8>(), len).to_vec();
-        qjs::JS_FreeCString(ctx, text);
-        bytes
-    }
 }
 
 /// Makes the pending exception one that no script can catch, as the interrupt handler does.

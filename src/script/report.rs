@@ -157,7 +157,7 @@ fn own_text(object: &Object<'_>, key: &str) -> Option<String> {
         object.ctx().catch();
         return None;
     };
-    value.is_string().then(|| convert::text(&value))
+    value.is_string().then(|| convert::shown(&value))
 }
 
 fn code_by_name(name: &str) -> Option<Code> {

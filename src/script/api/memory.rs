@@ -6,8 +6,8 @@ use crate::output::hex;
 use crate::script::convert;
 use crate::script::error::Error;
 use crate::script::host::Host;
-use crate::script::raw::Call;
 use crate::script::raw::view::Source;
+use crate::script::raw::{Call, text};
 use rquickjs::{BigInt, Ctx, Value};
 use std::rc::Rc;
 
@@ -187,7 +187,7 @@ fn read_string<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
         let note = format!("~ str: no NUL within {} bytes", bytes.len());
         call.host.payload(|payload| payload.note(&note));
     }
-    call.text(&String::from_utf8_lossy(&bytes))
+    call.bytes(&bytes)
 }
 
 /// A string out of what was read at an earlier stop.
@@ -206,7 +206,7 @@ fn past_string<'js>(call: &Call<'_, 'js>, access: &Access, max: usize) -> Answer
             Some(byte) => bytes.push(byte),
         }
     }
-    call.text(&String::from_utf8_lossy(&bytes))
+    call.bytes(&bytes)
 }
 
 fn read_array<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
@@ -314,7 +314,14 @@ fn write_bytes<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
 /// The text and a NUL.
 fn write_string<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
     let access = Access::of(call)?;
-    let mut bytes = convert::string(&call.arg(2), "write.str")?.into_bytes();
+    let text = call.arg(2);
+    if !text.is_string() {
+        return Err(Error::argument(format!(
+            "write.str: {} is not a string",
+            convert::describe(&text)
+        )));
+    }
+    let mut bytes = text::to_bytes(&text);
     bytes.push(0);
     access.write(call.host, &bytes)?;
     Ok(call.undefined())

@@ -5,7 +5,7 @@ use super::{Answer, Entry};
 use crate::os::spawn::Resource;
 use crate::script::convert;
 use crate::script::error::Error;
-use crate::script::raw::{self, Call};
+use crate::script::raw::{Call, text};
 use crate::session::request::{SpawnSpec, StdinSpec};
 use rquickjs::{Object, Value};
 use std::path::PathBuf;
@@ -76,7 +76,7 @@ fn from_options(options: &Object<'_>) -> Result<SpawnSpec, Error> {
 /// One argument; numbers and the like are taken as their text.
 fn argument(value: &Value<'_>) -> Result<Vec<u8>, Error> {
     let bytes = if value.is_string() {
-        raw::string_bytes(value)
+        text::to_bytes(value)
     } else if value.is_number() || value.is_big_int() || value.is_bool() {
         convert::describe(value).into_bytes()
     } else {
@@ -146,7 +146,7 @@ fn resource_limits(value: &Value<'_>) -> Result<Vec<(Resource, u64)>, Error> {
         let Some(resource) = Resource::by_name(name).filter(|_| !value.is_undefined()) else {
             continue;
         };
-        let is_unlimited = value.is_string() && raw::string_bytes(&value) == b"unlimited";
+        let is_unlimited = value.is_string() && text::to_bytes(&value) == b"unlimited";
         let limit = if is_unlimited {
             u64::MAX
         } else {
@@ -159,7 +159,7 @@ fn resource_limits(value: &Value<'_>) -> Result<Vec<(Resource, u64)>, Error> {
 
 fn standard_input(value: &Value<'_>) -> Result<StdinSpec, Error> {
     if value.is_string() {
-        let bytes = raw::string_bytes(value);
+        let bytes = text::to_bytes(value);
         return Ok(match bytes.as_slice() {
             b"null" => StdinSpec::Null,
             _ => StdinSpec::Text(bytes),

@@ -3,7 +3,7 @@
 use super::{Answer, Entry};
 use crate::script::convert;
 use crate::script::error::Error;
-use crate::script::raw::{self, Call};
+use crate::script::raw::{Call, text};
 use crate::session::info::Stream;
 use crate::session::session::Session;
 
@@ -26,7 +26,7 @@ fn write<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
             "stdin.write('a line\\n')",
         ));
     }
-    let bytes = raw::string_bytes(&text);
+    let bytes = text::to_bytes(&text);
     let written = call.host.ask(|session| session.write_stdin(&bytes))?;
     convert::count(call.ctx, written)
 }
@@ -61,5 +61,5 @@ fn read<'js>(call: &Call<'_, 'js>, stream: Stream, what: &str) -> Answer<'js> {
         let note = format!("~ {what}: bytes before {} are gone", chunk.kept_from);
         call.host.payload(|payload| payload.note(&note));
     }
-    call.text(&String::from_utf8_lossy(&chunk.bytes))
+    call.bytes(&chunk.bytes)
 }

@@ -77,6 +77,10 @@ fn other_values_are_shown_tersely() {
         ("print('a', 1, [1, 2], 65536)", "a\t1\t1\t2\t65536"),
         ("console.log()", ""),
         ("({a: 'x\\ty'})", "a\tx\\ty"),
+        ("print('\\udcff\\udc9b')", "\\xff\\x9b"),
+        ("['\\udcff']", "\\xff"),
+        ("'\\x1b[1m=1 ok'", "\\x1b[1m=1 ok"),
+        ("'=1 ok none'", "\\=1 ok none"),
     ]);
 }
 
