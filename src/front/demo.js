@@ -2,7 +2,7 @@
 spawn(DEMO)
 cont()
 
-// A write to address 0x18. How did it get there?
+// An access to address 0x18. How did it get there?
 backtrace()
 
 // The instruction that faulted, and the register it went through.
@@ -22,5 +22,5 @@ cont()
 
 // So that is the story.
 print('find_account("' + ctx.asked + '") found nothing and returned null;')
-print(state.symbol_at(state.pc) + ' wrote to it without a check.')
+print(state.symbol_at(state.pc) + ' used it without a check.')
 kill()
