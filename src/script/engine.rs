@@ -92,13 +92,8 @@ impl Engine {
         let rejections = Rejections::default();
         runtime.set_host_promise_rejection_tracker(Some(track(&host, &rejections)));
         let context = Context::full(&runtime).map_err(engine("create the context"))?;
-        context.with(|ctx| {
-            raw::attach_host(&ctx, &host);
-            host.set_view_class(ViewClass::register(&ctx)?);
-            api::install(&ctx, &host)
-        })?;
-        Ok(Self {
-            context: Some(context),
+        let engine = Self {
+            context: Some(context.clone()),
             runtime: Some(runtime),
             host,
             control,
@@ -106,7 +101,14 @@ impl Engine {
             emergency: config.emergency,
             rejections,
             starved: Cell::new(false),
-        })
+        };
+        // From here on a failure, too, takes things down in the right order.
+        context.with(|ctx| {
+            raw::attach_host(&ctx, &engine.host);
+            engine.host.set_view_class(ViewClass::register(&ctx)?);
+            api::install(&ctx, &engine.host)
+        })?;
+        Ok(engine)
     }
 
     /// Ends the preparations: the sandbox is closed, as `sandbox` tells by layer, state and detail, and

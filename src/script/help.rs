@@ -26,9 +26,12 @@ pub fn topic(name: Option<&str>) -> Result<String, Error> {
     if let Some((_, page)) = PAGES.iter().find(|(known, _)| *known == name) {
         return Ok(page.trim_end().to_owned());
     }
-    let excerpt = excerpt(name);
-    if !excerpt.is_empty() {
-        return Ok(excerpt);
+    let declared = if name == "continue" { "cont" } else { name };
+    for matches in [str::eq, str::eq_ignore_ascii_case] {
+        let excerpt = excerpt(|known| matches(known, declared));
+        if !excerpt.is_empty() {
+            return Ok(excerpt);
+        }
     }
     let known = topics();
     let hint = match nearest(name, known.iter().copied()) {
@@ -118,9 +121,9 @@ pub fn members(name: &str) -> Vec<String> {
 }
 
 /// Everything of the contract under one name, comments included.
-fn excerpt(name: &str) -> String {
+fn excerpt(is_wanted: impl Fn(&str) -> bool) -> String {
     let texts: Vec<String> = declarations()
-        .filter(|declaration| declaration.name == name)
+        .filter(|declaration| is_wanted(declaration.name))
         .map(|declaration| match declaration.comment {
             "" => declaration.text.to_owned(),
             comment => format!("{comment}\n{}", declaration.text),
@@ -248,6 +251,8 @@ mod tests {
         assert!(line("config").starts_with("config\tSettings"));
         let spawn = topic(Some("spawn")).expect("a topic");
         assert!(spawn.contains("stdin?:") && spawn.contains("Starts a program"));
+        assert!(topic(Some("memory")).is_ok_and(|text| text.contains("u8(): number")));
+        assert!(topic(Some("continue")).is_ok_and(|text| text.contains("function cont(")));
         let error = topic(Some("braekpoint")).expect_err("no topic");
         assert_eq!(error.hint().as_deref(), Some("help('breakpoint')"));
     }
