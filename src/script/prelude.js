@@ -285,14 +285,13 @@ function items(iterable, max) {
 
 // Called when the constants are in place: the same names as properties of the global object.
 function seal() {
-  for (const [name, value] of Object.entries(globals)) {
-    Object.defineProperty(globalThis, name, {value, enumerable: name !== '__cont__'});
-  }
-  Object.defineProperty(globalThis, 'continue', {value: globals.cont, enumerable: true});
-  Object.defineProperty(globalThis, 'prev', {
-    get: () => native.previous(), enumerable: true,
-    set: () => fail('read_only', 'prev cannot be assigned'),
+  const expose = (name, get) => Object.defineProperty(globalThis, name, {
+    get, enumerable: name !== '__cont__',
+    set: () => fail('read_only', `${name} cannot be assigned`, 'keep your data in ctx'),
   });
+  for (const [name, value] of Object.entries(globals)) expose(name, () => value);
+  expose('continue', () => globals.cont);
+  expose('prev', () => native.previous());
   Object.defineProperty(BigInt.prototype, 'toJSON', {
     value() { return this < 0n ? `-0x${(-this).toString(16)}` : `0x${this.toString(16)}`; },
     writable: true, configurable: true,

@@ -157,6 +157,7 @@ fn the_api_cannot_be_overwritten() {
         "prev = 1",
         "ctx = {}",
         "breakpoint.set = 1",
+        "globalThis.print = 1",
         "const {state} = {}",
     ] {
         check_error(program, "read_only", "");
