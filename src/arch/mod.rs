@@ -2,6 +2,8 @@
 //! May use: base, and iced-x86 for decoding and formatting.
 //! Must never know: processes, files, scripts; everything here is pure.
 
+pub mod access;
+pub mod debug_regs;
 pub mod disasm;
 pub mod flags;
 pub mod registers;

@@ -57,6 +57,8 @@ codes! {
     Ambiguous "ambiguous" "several things match",
     NoLocation "no_location" "no code at that place",
     NoBreakpoint "no_breakpoint" "no breakpoint with that id or name",
+    NoWatchpoint "no_watchpoint" "no watchpoint with that id or name",
+    NoSlot "no_slot" "all four debug registers are in use",
     NoListener "no_listener" "no listener with that id",
     StdinClosed "stdin_closed" "the debuggee's stdin is closed or not ours",
     NoOutput "no_output" "the debuggee's output is not captured",

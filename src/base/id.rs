@@ -39,6 +39,10 @@ id_type! {
     BreakpointId, u32
 }
 id_type! {
+    /// A watchpoint, counted from 1 and never reused within a session.
+    WatchpointId, u32
+}
+id_type! {
     /// A listener, counted from 1.
     ListenerId, u32
 }

@@ -82,6 +82,40 @@ pub fn set_registers(tid: Tid, words: &[u64; REGISTER_WORDS]) -> io::Result<()> 
     )
 }
 
+/// Debug register `number`: 0 to 3 addresses, 6 what triggered, 7 what is enabled.
+pub fn debug_register(tid: Tid, number: usize) -> io::Result<u64> {
+    let mut value = 0u64;
+    // The raw system call stores the word where `data` points, unlike the library's function.
+    // SAFETY: a live local of the word's size; the offset is within struct user.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_ptrace,
+            libc::PTRACE_PEEKUSER,
+            tid.raw(),
+            debug_register_offset(number),
+            std::ptr::from_mut(&mut value),
+        )
+    };
+    if result == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(value)
+}
+
+pub fn set_debug_register(tid: Tid, number: usize, value: u64) -> io::Result<()> {
+    let value = usize::try_from(value).unwrap_or(usize::MAX);
+    request(
+        libc::PTRACE_POKEUSER,
+        tid,
+        debug_register_offset(number),
+        value,
+    )
+}
+
+fn debug_register_offset(number: usize) -> usize {
+    std::mem::offset_of!(libc::user, u_debugreg) + number.min(7) * size_of::<u64>()
+}
+
 /// The number that comes with a ptrace event: a new tid, an old one, an exit status.
 pub fn event_message(tid: Tid) -> io::Result<u64> {
     let mut message: libc::c_ulong = 0;

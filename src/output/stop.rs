@@ -1,7 +1,10 @@
 //! A stop as a row: reason, detail, pc, symbol, file:line (interface.md, section 4).
 
+use super::hex;
 use crate::base::addr::VirtAddr;
-use crate::session::event::{Doing, ForkKind, Reason, SignalStop, StopEvent};
+use crate::session::event::{
+    Access, Doing, ForkKind, Reason, SignalStop, StopEvent, WatchpointHit,
+};
 use crate::session::info::Place;
 
 /// What the event is called, the first cell.
@@ -11,6 +14,7 @@ pub const fn name(reason: &Reason) -> &'static str {
         Reason::Attached => "attached",
         Reason::Step { .. } => "step",
         Reason::Breakpoint(_) => "breakpoint",
+        Reason::Watchpoint(_) => "watchpoint",
         Reason::Signal(_) => "signal",
         Reason::Exit { .. } => "exit",
         Reason::Killed { .. } => "killed",
@@ -33,6 +37,7 @@ pub fn detail(reason: &Reason) -> String {
             Some(name) => format!("{} {name}", hit.id),
             None => hit.id.to_string(),
         },
+        Reason::Watchpoint(hit) => watchpoint_detail(hit),
         Reason::Signal(stop) => signal_detail(stop),
         Reason::Exit { status } => status.to_string(),
         Reason::Killed { signal } => signal.to_string(),
@@ -51,6 +56,44 @@ pub fn detail(reason: &Reason) -> String {
             tid,
             started: false,
         } => format!("{tid} ended"),
+    }
+}
+
+/// `1 total 3->6`; `1 total read 6` when nothing changed.
+fn watchpoint_detail(hit: &WatchpointHit) -> String {
+    let value = |value: Option<u64>| match value {
+        Some(value) => hex::cell_integer(i128::from(value)),
+        None => "unreadable".to_owned(),
+    };
+    let mut words = vec![hit.id.to_string()];
+    words.extend(hit.name.clone());
+    if hit.old == hit.new {
+        words.push(hit.access.map_or("touched", access_word).to_owned());
+        words.push(value(hit.new));
+    } else {
+        words.push(format!("{}->{}", value(hit.old), value(hit.new)));
+    }
+    if hit.by_kernel {
+        words.push("by a system call".to_owned());
+    }
+    words.join(" ")
+}
+
+/// What was done to a watched place.
+pub const fn access_word(access: Access) -> &'static str {
+    match access {
+        Access::Read => "read",
+        Access::Write => "written",
+        Access::ReadWrite => "read and written",
+    }
+}
+
+/// The same in the letters that a watchpoint is set with.
+pub const fn access_letters(access: Access) -> &'static str {
+    match access {
+        Access::Read => "r",
+        Access::Write => "w",
+        Access::ReadWrite => "rw",
     }
 }
 

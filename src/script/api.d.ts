@@ -71,6 +71,15 @@ declare const breakpoint: {
   /** Switches it off; hits stay. throws no_breakpoint */
   disable(id_or_name: number | string): void;
 };
+/** The processor's four watches, on every thread. Writes by system calls are seen at the next stop (by_kernel). */
+declare const watchpoint: {
+  /** Watches 1, 2, 4 or 8 aligned bytes: the symbol's size, or 8. 'w' (default): every write, also of an equal value; 'r': reads; 'rw': both. Errors: no_slot, bad_argument, bad_address. */
+  set(where: Where, access?: 'r' | 'w' | 'rw', name?: string | {name?: string; size?: 1 | 2 | 4 | 8}): number;
+  /** Frees its debug register. */
+  remove(id_or_name: number | string): void;
+  /** {id, name, where, addr, size, access, value (last seen), hits, active}. */
+  list(): object[];
+};
 /** What happens to signals. */
 declare const signal: {
   /** Changes what is given of stop, pass (deliver to the process) and print; answers all three. */
@@ -206,15 +215,6 @@ declare function stepIn(n?: number): StopEvent;
 declare function finish(): StopEvent;
 /** Not yet: runs to a place. */
 declare function until(where: Where): StopEvent;
-/** Not yet: hardware watchpoints. */
-declare const watchpoint: {
-  /** Not yet. */
-  set(where: Where, access: 'r' | 'w' | 'rw', name?: string): number;
-  /** Not yet. */
-  remove(id_or_name: number | string): void;
-  /** Not yet. */
-  list(): object[];
-};
 /** Not yet: threads. */
 declare const thread: {
   /** Not yet. */

@@ -151,6 +151,15 @@ fn reason_fields<'js>(record: Record<'js>, reason: &Reason) -> Result<Record<'js
             .number("breakpoint_id", u64::from(hit.id.raw()))?
             .text_or_null("name", hit.name.as_deref())?
             .number("hits", hit.hits),
+        Reason::Watchpoint(hit) => record
+            .number("watchpoint_id", u64::from(hit.id.raw()))?
+            .text_or_null("name", hit.name.as_deref())?
+            .address("addr", hit.addr)?
+            .text_or_null("access_type", hit.access.map(stop::access_letters))?
+            .number_or_null("old", hit.old)?
+            .number_or_null("new", hit.new)?
+            .number("hits", hit.hits)?
+            .flag("by_kernel", hit.by_kernel),
         Reason::Signal(signal) => record
             .text("signal", &signal.signal.to_string())?
             .text("code", &signal.code)?

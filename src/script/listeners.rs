@@ -10,9 +10,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// The types that `addEventListener` takes.
-pub const TYPES: [(&str, EventKind); 8] = [
+pub const TYPES: [(&str, EventKind); 9] = [
     ("step", EventKind::Step),
     ("breakpoint", EventKind::Breakpoint),
+    ("watchpoint", EventKind::Watchpoint),
     ("signal", EventKind::Signal),
     ("exit", EventKind::Exit),
     ("output", EventKind::Output),
@@ -22,7 +23,7 @@ pub const TYPES: [(&str, EventKind); 8] = [
 ];
 
 /// Announced, without an effect in this version.
-const LATER: [&str; 2] = ["watchpoint", "library"];
+const LATER: [&str; 1] = ["library"];
 
 /// Output that nobody has listened to yet; beyond this the oldest is dropped (it stays in the streams).
 const UNHEARD: usize = 1 << 20;

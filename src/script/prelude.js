@@ -221,8 +221,9 @@ const globals = {
     set: native.breakpoint_set, remove: native.breakpoint_remove, list: native.breakpoint_list,
     enable: native.breakpoint_enable, disable: native.breakpoint_disable,
   }),
-  watchpoint: api('watchpoint', Object.fromEntries(['set', 'remove', 'list'].map(name =>
-    [name, later(`watchpoint.${name}()`, "addEventListener('step', e => …) sees every change, slowly")]))),
+  watchpoint: api('watchpoint', {
+    set: native.watchpoint_set, remove: native.watchpoint_remove, list: native.watchpoint_list,
+  }),
   addEventListener: native.add_listener, removeEventListener: native.remove_listener, listeners: native.listeners,
   thread: api('thread', Object.fromEntries(['list', 'select', 'get'].map(name => [name, later(`thread.${name}()`, threadHint)]))),
   processes: Object.assign(later('processes()', threadHint), {select: later('processes.select(pid)', threadHint)}),

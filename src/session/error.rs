@@ -33,6 +33,10 @@ pub enum Error {
     NoInstruction { addr: VirtAddr, bytes: String },
     #[error("no breakpoint {wanted}{}", list(" (there are ", known, ")"))]
     NoBreakpoint { wanted: String, known: Vec<String> },
+    #[error("no watchpoint {wanted}")]
+    NoWatchpoint { wanted: String },
+    #[error("all four debug registers are in use: {used}")]
+    NoSlot { used: String },
     #[error("{0}")]
     BadArgument(String),
     #[error("stdin: {why}")]
@@ -142,6 +146,8 @@ impl Error {
             Self::Unreadable(_) | Self::NoInstruction { .. } => Code::BadAddress,
             Self::Register { .. } => Code::BadRegister,
             Self::NoBreakpoint { .. } => Code::NoBreakpoint,
+            Self::NoWatchpoint { .. } => Code::NoWatchpoint,
+            Self::NoSlot { .. } => Code::NoSlot,
             Self::BadArgument(_) => Code::BadArgument,
             Self::Stdin { .. } => Code::StdinClosed,
             Self::NoOutput => Code::NoOutput,
@@ -162,6 +168,8 @@ impl Error {
             Self::Attach { why, .. } => return why.hint(),
             Self::Unreadable(_) => "maps() lists what is mapped",
             Self::NoBreakpoint { .. } => "breakpoint.list()",
+            Self::NoWatchpoint { .. } => "watchpoint.list()",
+            Self::NoSlot { .. } => "watchpoint.remove(id) frees one",
             Self::NoOutput => "spawn() captures output",
             Self::Symbols(error) => return error.hint(),
             Self::Register { .. }

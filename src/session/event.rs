@@ -1,7 +1,7 @@
 //! What a run reports: data for scripts and front ends, no text.
 
 use crate::base::addr::VirtAddr;
-use crate::base::id::{BreakpointId, Pid, StopSeq, Tid};
+use crate::base::id::{BreakpointId, Pid, StopSeq, Tid, WatchpointId};
 use crate::base::signal::Signal;
 use std::time::Duration;
 
@@ -40,6 +40,7 @@ pub enum Reason {
         total: u64,
     },
     Breakpoint(BreakpointHit),
+    Watchpoint(WatchpointHit),
     Signal(SignalStop),
     Exit {
         status: i32,
@@ -86,6 +87,29 @@ pub struct BreakpointHit {
     pub hits: u64,
 }
 
+/// A watched place was touched.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WatchpointHit {
+    pub id: WatchpointId,
+    pub name: Option<String>,
+    pub addr: VirtAddr,
+    /// None when it cannot be told whether it was read or written with the same value.
+    pub access: Option<Access>,
+    /// Zero-extended; None when it could not be read.
+    pub old: Option<u64>,
+    pub new: Option<u64>,
+    pub hits: u64,
+    /// A system call wrote it: seen at the next stop, whenever that came.
+    pub by_kernel: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    Read,
+    Write,
+    ReadWrite,
+}
+
 /// siginfo of a signal about to be delivered (sigaction(2)).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SignalStop {
@@ -123,6 +147,7 @@ pub enum Verdict {
 pub enum EventKind {
     Step,
     Breakpoint,
+    Watchpoint,
     Signal,
     Exit,
     Output,
@@ -151,6 +176,7 @@ impl Reason {
         match self {
             Self::Step { .. } => Some(EventKind::Step),
             Self::Breakpoint(_) => Some(EventKind::Breakpoint),
+            Self::Watchpoint(_) => Some(EventKind::Watchpoint),
             Self::Signal(_) => Some(EventKind::Signal),
             Self::Exit { .. } | Self::Killed { .. } => Some(EventKind::Exit),
             Self::Exec { .. } => Some(EventKind::Exec),

@@ -1,8 +1,8 @@
 //! What the session answers, as plain data.
 
-use super::event::StopEvent;
+use super::event::{Access, StopEvent};
 use crate::base::addr::VirtAddr;
-use crate::base::id::BreakpointId;
+use crate::base::id::{BreakpointId, WatchpointId};
 
 /// A process was started or attached.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,6 +51,23 @@ pub struct BreakpointInfo {
     pub hits: u64,
     /// Worth saying when it is set: several places, a line that moved.
     pub note: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WatchpointInfo {
+    pub id: WatchpointId,
+    pub name: Option<String>,
+    /// What the user wrote.
+    pub spec: String,
+    pub addr: VirtAddr,
+    /// In bytes.
+    pub size: u8,
+    pub access: Access,
+    /// As last seen, zero-extended.
+    pub value: Option<u64>,
+    pub hits: u64,
+    /// Whether the processor watches it now.
+    pub active: bool,
 }
 
 /// One decoded instruction.

@@ -16,3 +16,4 @@ pub mod session;
 mod siginfo;
 pub mod snapshot;
 mod streams;
+mod watchpoints;

@@ -221,14 +221,22 @@ impl Session {
 
     /// The one address that `place` means; several are an error that lists them.
     pub fn resolve(&mut self, place: &Where) -> Result<VirtAddr> {
+        self.resolve_sized(place).map(|(addr, _)| addr)
+    }
+
+    /// The same, with the size of the symbol that stands just there; 0 when there is none.
+    pub(super) fn resolve_sized(&mut self, place: &Where) -> Result<(VirtAddr, u64)> {
         let text = match place {
-            Where::Addr(addr) => return Ok(*addr),
+            Where::Addr(addr) => return Ok((*addr, 0)),
             Where::Text(text) => text,
         };
         let location = location::parse(text)?;
         let resolved = resolve::resolve(self.fresh_modules()?, &location, Purpose::Address)?;
         match resolved.as_slice() {
-            [one] => Ok(one.addr),
+            [one] => {
+                let starts_here = one.symbol.as_ref().is_some_and(|(_, offset)| *offset == 0);
+                Ok((one.addr, if starts_here { one.size } else { 0 }))
+            }
             several => Err(crate::symbols::error::Error::Ambiguous {
                 name: text.clone(),
                 candidates: several.iter().map(in_words).collect(),

@@ -1,7 +1,8 @@
 //! What the user asks for, as plain data.
 
+use super::event::Access;
 use crate::base::addr::VirtAddr;
-use crate::base::id::BreakpointId;
+use crate::base::id::{BreakpointId, WatchpointId};
 use crate::base::signal::Signal;
 use crate::os::spawn::Resource;
 use std::fmt;
@@ -70,6 +71,21 @@ pub enum Where {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BreakpointKey {
     Id(BreakpointId),
+    Name(String),
+}
+
+/// What to watch a place for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WatchSpec {
+    pub access: Access,
+    /// In bytes; None: the symbol's, or 8.
+    pub size: Option<u8>,
+    pub name: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WatchpointKey {
+    Id(WatchpointId),
     Name(String),
 }
 

@@ -251,7 +251,10 @@ impl Session {
         if stop.causes.event == Some(Event::Exec) {
             self.program_replaced()?;
         }
-        let only_step = stop.causes.step && stop.causes.site.is_none();
+        let only_step = stop.causes.step
+            && stop.causes.site.is_none()
+            && stop.causes.slots.is_empty()
+            && !self.has_watchpoints();
         let finished = matches!(run.kind, RunKind::Step { count } if run.done >= count);
         if only_step && !finished && !wants.has(EventKind::Step) {
             return Ok(None);
@@ -298,6 +301,20 @@ impl Session {
                 }
                 default = Verdict::Stop;
             }
+        }
+        if !stop.causes.slots.is_empty() {
+            let hits = self.watchpoints_hit(stop.causes.slots);
+            if !hits.is_empty() {
+                default = Verdict::Stop;
+            }
+            reasons.extend(hits);
+        }
+        if self.has_watchpoints() {
+            let changed = self.watched_by_kernel();
+            if !changed.is_empty() {
+                default = Verdict::Stop;
+            }
+            reasons.extend(changed);
         }
         match stop.causes.event {
             None => {}

@@ -10,6 +10,7 @@ use super::places::Places;
 use super::request::{RunKind, RunRequest, SignalChoice, SpawnSpec};
 use super::snapshot::Snapshot;
 use super::streams::Streams;
+use super::watchpoints::Watchpoints;
 use crate::base::id::{Pid, StopSeq, Tid};
 use crate::base::signal::Signal;
 use crate::os::proc;
@@ -47,6 +48,7 @@ pub struct Session {
     pub(super) last_stop: Option<StopEvent>,
     pub(super) streams: Streams,
     pub(super) breakpoints: Breakpoints,
+    pub(super) watchpoints: Watchpoints,
     pub(super) places: Places,
     policies: SignalPolicies,
 }
@@ -83,6 +85,7 @@ impl Session {
             last_stop: None,
             streams: Streams::default(),
             breakpoints: Breakpoints::default(),
+            watchpoints: Watchpoints::default(),
             places: Places::default(),
             policies: SignalPolicies::default(),
         })
@@ -135,7 +138,7 @@ impl Session {
         let stop_at_main = spec.stop_at_main;
         self.spec = Some(spec);
         self.streams = launched.streams;
-        self.enter(launched.spawned.stopped)?;
+        notes.extend(self.enter(launched.spawned.stopped)?);
         let mut event = self.begin_with(Reason::Entry);
         if stop_at_main {
             match self.run_to_main() {
@@ -182,9 +185,9 @@ impl Session {
         let notes = self.let_go()?;
         self.spec = None;
         self.streams = Streams::default();
-        self.enter(stopped)?;
+        let off = self.enter(stopped)?;
         let event = self.begin_with(Reason::Attached);
-        let mut notes: Vec<String> = notes.into_iter().collect();
+        let mut notes: Vec<String> = notes.into_iter().chain(off).collect();
         notes.push("stdio of an attached process is not captured".to_owned());
         Ok(Started { event, notes })
     }
@@ -280,8 +283,8 @@ impl Session {
         self.spec.is_some()
     }
 
-    /// A new process has come to us, stopped.
-    fn enter(&mut self, mut stopped: Stopped) -> Result<()> {
+    /// A new process has come to us, stopped. Answers what could not be taken over from the last one.
+    fn enter(&mut self, mut stopped: Stopped) -> Result<Vec<String>> {
         for number in 1..=64 {
             if let Some(signal) = Signal::new(number) {
                 stopped.set_policy(signal, self.policies.of(signal));
@@ -292,7 +295,8 @@ impl Session {
         self.present = Rc::default();
         self.previous = None;
         self.forget_modules();
-        self.rebind_breakpoints()
+        self.rebind_breakpoints()?;
+        Ok(self.rebind_watchpoints())
     }
 
     fn begin_with(&mut self, reason: Reason) -> StopEvent {
@@ -313,7 +317,10 @@ impl Session {
         self.forget_memory();
         self.forget_modules();
         self.unbind_breakpoints();
-        self.rebind_breakpoints()
+        self.rebind_breakpoints()?;
+        // A watch that cannot be kept says so in the list of watchpoints.
+        self.rebind_watchpoints();
+        Ok(())
     }
 
     /// The process is no longer ours.
@@ -328,6 +335,7 @@ impl Session {
         self.selected = None;
         self.turn_page();
         self.unbind_breakpoints();
+        self.unbind_watchpoints();
         self.forget_modules();
     }
 

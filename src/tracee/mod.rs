@@ -8,6 +8,7 @@
 pub mod attach;
 pub mod emergency;
 pub mod error;
+mod hw_slots;
 pub mod policy;
 mod process;
 pub mod running;

@@ -2,6 +2,7 @@
 //! thread when one of its statuses arrives.
 
 use super::error::{self, Error, Result};
+use super::hw_slots::HwSlots;
 use super::policy::SignalPolicies;
 use super::sites::Sites;
 use super::stop::{Causes, Event, Exit, ForkKind, Report, Stop};
@@ -27,6 +28,7 @@ pub(super) struct Process {
     pub(super) memory: Memory,
     pub(super) facts: Facts,
     pub(super) sites: Sites,
+    pub(super) slots: HwSlots,
     pub(super) policies: SignalPolicies,
     /// Stops that came while the process was being stopped for another one (I4).
     pub(super) pending: VecDeque<Stop>,
@@ -89,6 +91,7 @@ impl Process {
             memory: Memory::open(pid).map_err(error::system("opening the memory"))?,
             facts: Facts::open(pid).map_err(error::system("opening the maps"))?,
             sites: Sites::default(),
+            slots: HwSlots::default(),
             policies: SignalPolicies::default(),
             pending: VecDeque::new(),
             early: Vec::new(),
@@ -157,6 +160,9 @@ impl Process {
 
     /// The thread is in a ptrace-stop now. What it was doing before is the answer's old state.
     fn stopped(&mut self, tid: Tid) -> Result<&mut super::threads::Thread> {
+        if self.threads.get(tid)?.state == ThreadState::Starting && !self.slots.is_empty() {
+            self.slots.apply(tid)?;
+        }
         let thread = self.threads.get_mut(tid)?;
         if thread.state == ThreadState::Running(Intent::Step) {
             thread.stray_trap = true;
@@ -198,14 +204,26 @@ impl Process {
         } else {
             None
         };
-        match trap::classify(info.code, intent, before_pc, stray) {
+        let slots = self.slots.take_triggered(tid)?;
+        match trap::classify(info.code, intent, before_pc, stray, !slots.is_empty()) {
+            // A step over a system call that was interrupted traps late: once the thread goes on, but
+            // before the call is started again. The step that was asked for is still to come.
+            Trap::Step if stray && self.threads.registers(tid)?.restarts_syscall() => {
+                self.threads.get_mut(tid)?.stray_trap = false;
+                Ok(Happening::Quiet(tid))
+            }
             Trap::Step => {
                 self.threads.get_mut(tid)?.stray_trap = false;
-                Ok(Happening::Stop(Stop {
-                    tid,
-                    causes: Causes::step(),
-                }))
+                let causes = Causes {
+                    slots,
+                    ..Causes::step()
+                };
+                Ok(Happening::Stop(Stop { tid, causes }))
             }
+            Trap::Slot => Ok(Happening::Stop(Stop {
+                tid,
+                causes: Causes::slots(slots),
+            })),
             Trap::Stray => {
                 self.threads.get_mut(tid)?.stray_trap = false;
                 Ok(Happening::Quiet(tid))
@@ -318,6 +336,8 @@ impl Process {
         let leader = self.pid.leader();
         self.threads.keep_only(leader);
         self.sites.clear(self.pid);
+        // The kernel empties the debug registers at an exec (flush_thread).
+        self.slots = HwSlots::default();
         self.pending.clear();
         match (Memory::open(self.pid), Facts::open(self.pid)) {
             (Ok(memory), Ok(facts)) => (self.memory, self.facts) = (memory, facts),
@@ -489,7 +509,12 @@ impl Process {
         self.sites.lift_all(&self.memory);
         self.sites.clear(self.pid);
         self.over = true;
+        let watched = !std::mem::take(&mut self.slots).is_empty();
         for tid in self.threads.tids() {
+            // Debug registers outlive their tracer.
+            if watched {
+                self.slots.apply(tid)?;
+            }
             let thread = self.threads.get_mut(tid)?;
             let signal = thread
                 .deliver

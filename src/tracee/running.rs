@@ -194,6 +194,11 @@ impl Running {
         }
         // A thread has left its trap behind.
         self.process.threads.get_mut(stop.tid)?.standing = None;
+        if !stop.causes.slots.is_empty() {
+            self.put_back();
+            stop.causes.step = false;
+            return Ok(Some(stop));
+        }
         if self.lifted.is_some_and(|lifted| lifted.tid == stop.tid) {
             self.put_back();
             self.go_on()?;
@@ -279,10 +284,7 @@ impl Running {
             if let Some(next) = self.reap()? {
                 return Ok(Ok(next));
             }
-            if until
-                .deadline
-                .is_some_and(|deadline| Instant::now() >= deadline)
-            {
+            if wait_until.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(Err(Pause::Deadline));
             }
             self.release_if_asleep()?;

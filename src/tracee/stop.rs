@@ -1,5 +1,6 @@
 //! What a run came to: why the process stands still, or how it ended.
 
+use crate::arch::debug_regs::Slot;
 use crate::base::addr::VirtAddr;
 use crate::base::id::{Pid, Tid};
 use crate::base::signal::Signal;
@@ -19,6 +20,8 @@ pub struct Causes {
     pub step: bool,
     /// The thread stands on this inserted trap, its pc moved back to it.
     pub site: Option<VirtAddr>,
+    /// Debug registers that triggered.
+    pub slots: Slots,
     pub event: Option<Event>,
 }
 
@@ -61,11 +64,43 @@ pub enum Exit {
     Killed(Signal),
 }
 
+/// A set of debug registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slots(u8);
+
+impl Slots {
+    pub const NONE: Self = Self(0);
+
+    pub(super) fn of(slots: impl Iterator<Item = Slot>) -> Self {
+        Self(slots.fold(0, |set, slot| set | 1 << slot.index()))
+    }
+
+    pub fn is_empty(self) -> bool {
+        self == Self::NONE
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = Slot> {
+        Slot::ALL
+            .into_iter()
+            .filter(move |slot| self.0 >> slot.index() & 1 != 0)
+    }
+}
+
 impl Causes {
+    pub(super) const fn slots(slots: Slots) -> Self {
+        Self {
+            step: false,
+            site: None,
+            slots,
+            event: None,
+        }
+    }
+
     pub(super) const fn step() -> Self {
         Self {
             step: true,
             site: None,
+            slots: Slots::NONE,
             event: None,
         }
     }
@@ -74,6 +109,7 @@ impl Causes {
         Self {
             step: false,
             site: Some(site),
+            slots: Slots::NONE,
             event: None,
         }
     }
@@ -82,6 +118,7 @@ impl Causes {
         Self {
             step: false,
             site: None,
+            slots: Slots::NONE,
             event: Some(event),
         }
     }

@@ -7,6 +7,7 @@ use super::process::Process;
 use super::running::{Mode, Running};
 use super::stop::Report;
 use super::threads::Delivery;
+use crate::arch::debug_regs::{Slot, Watch};
 use crate::arch::registers::Registers;
 use crate::base::addr::VirtAddr;
 use crate::base::id::{Pid, Tid};
@@ -124,8 +125,31 @@ impl Stopped {
             }
         }
         process.pending.retain(|stop| {
-            stop.causes.step || stop.causes.site.is_some() || stop.causes.event.is_some()
+            let causes = &stop.causes;
+            causes.step
+                || causes.site.is_some()
+                || !causes.slots.is_empty()
+                || causes.event.is_some()
         });
+    }
+
+    /// Has every thread, and every one to come, watch a place with this debug register; None frees it.
+    pub fn set_watch(&mut self, slot: Slot, watch: Option<Watch>) -> Result<()> {
+        let process = &mut *self.process;
+        let before = process.slots;
+        process.slots.set(slot, watch);
+        let mut result = Ok(());
+        for tid in process.threads.tids() {
+            result = result.and(process.slots.apply(tid));
+        }
+        if result.is_err() {
+            process.slots = before;
+            for tid in process.threads.tids() {
+                // What was possible before is so again; the first error is the one to tell.
+                let _ = process.slots.apply(tid);
+            }
+        }
+        result
     }
 
     pub fn has_sites(&self) -> bool {

@@ -6,6 +6,7 @@ use crate::base::addr::VirtAddr;
 const SI_KERNEL: i32 = 0x80;
 const TRAP_BRKPT: i32 = 1;
 const TRAP_TRACE: i32 = 2;
+const TRAP_HWBKPT: i32 = 4;
 /// `ptrace_notify(SIGTRAP)` when a handler's frame was set up under single step: si_code = SIGTRAP.
 const NOTIFIED: i32 = 5;
 
@@ -22,6 +23,8 @@ pub(super) enum Trap {
     Step,
     /// An inserted trap was executed: pc has to go back to it.
     Site(VirtAddr),
+    /// A debug register triggered, and nothing else happened.
+    Slot,
     /// Left over from a step that something else ended first: nobody wants it.
     Stray,
     /// The program's own doing: a hard-coded int3, raise(SIGTRAP), its own trap flag.
@@ -39,15 +42,18 @@ pub(super) fn classify(
     intent: Intent,
     site_before_pc: Option<VirtAddr>,
     stray_possible: bool,
+    slot_triggered: bool,
 ) -> Trap {
     match code {
         SI_KERNEL => site_before_pc.map_or(Trap::Own, Trap::Site),
         // A step over a system call is reported as TRAP_BRKPT (user_single_step_report).
         TRAP_TRACE | TRAP_BRKPT | NOTIFIED => match intent {
             Intent::Step => Trap::Step,
+            Intent::Run if slot_triggered => Trap::Slot,
             Intent::Run if stray_possible => Trap::Stray,
             Intent::Run => Trap::Own,
         },
+        TRAP_HWBKPT if slot_triggered => Trap::Slot,
         _ => Trap::Own,
     }
 }
@@ -60,7 +66,17 @@ mod tests {
 
     #[track_caller]
     fn check(code: i32, intent: Intent, site: Option<VirtAddr>, stray: bool, wanted: Trap) {
-        assert_eq!(classify(code, intent, site, stray), wanted);
+        assert_eq!(classify(code, intent, site, stray, false), wanted);
+    }
+
+    #[test]
+    fn a_slot_that_triggered_is_told_from_a_debuggee_that_uses_its_own() {
+        let run = |code, slot| classify(code, Intent::Run, None, false, slot);
+        assert_eq!(run(TRAP_HWBKPT, true), Trap::Slot);
+        assert_eq!(run(TRAP_HWBKPT, false), Trap::Own);
+        assert_eq!(run(TRAP_TRACE, true), Trap::Slot);
+        let step = classify(TRAP_TRACE, Intent::Step, None, false, true);
+        assert_eq!(step, Trap::Step);
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod spawn;
 pub mod state;
 pub mod stdio;
 pub mod symbols;
+mod watchpoint;
 
 use super::error::Error;
 use super::events;
@@ -104,6 +105,7 @@ pub fn is_reserved(name: &str) -> bool {
 fn entries() -> impl Iterator<Item = &'static Entry> {
     [
         breakpoint::NATIVES,
+        watchpoint::NATIVES,
         config::NATIVES,
         control::NATIVES,
         env::NATIVES,

@@ -284,7 +284,6 @@ fn what_comes_later_says_what_works_now() {
         "stepIn()",
         "finish()",
         "until('main')",
-        "watchpoint.set(1, 'w')",
         "thread.list()",
         "processes()",
         "processes.select(1)",
@@ -296,7 +295,7 @@ fn what_comes_later_says_what_works_now() {
         "state.thread_local('x')",
         "state.locals",
         "breakpoint.set(1, {if: 'x'})",
-        "addEventListener('watchpoint', x => x)",
+        "addEventListener('library', x => x)",
         "config.follow = 'child'",
     ] {
         let reply = engine().eval(&Program::new(program));
