@@ -14,6 +14,7 @@ use crate::arch::syscall;
 use crate::base::addr::VirtAddr;
 use crate::base::id::Tid;
 use crate::base::memory::ReadMemory;
+use crate::base::signal::Signal;
 use crate::os::proc;
 use crate::tracee::running::{Outcome, Pause, Running, Until};
 use crate::tracee::stop::{self, Causes, Event, Exit, Report, Stop};
@@ -156,7 +157,7 @@ impl Session {
         patience: Patience,
     ) -> Result<Option<Progress>> {
         match outcome {
-            Outcome::Ended(exit) => Ok(Some(Progress::Done(self.ended(exit)))),
+            Outcome::Ended(exit, passed) => Ok(Some(Progress::Done(self.ended(exit, passed)))),
             Outcome::Stopped(stopped, stop) => self.arrived(stopped, stop, run, wants),
             Outcome::Still(running, pause) => {
                 let pid = running.pid();
@@ -213,7 +214,9 @@ impl Session {
         if let Debuggee::Running(_) = self.debuggee {
             let running = self.take_running()?;
             match running.interrupt(&self.children)? {
-                Outcome::Ended(exit) => return Ok(Progress::Done(self.ended(exit))),
+                Outcome::Ended(exit, passed) => {
+                    return Ok(Progress::Done(self.ended(exit, passed)));
+                }
                 Outcome::Still(running, _) => {
                     let pid = running.pid();
                     self.debuggee = Debuggee::Running(running);
@@ -361,8 +364,9 @@ impl Session {
     }
 
     /// The process is gone.
-    pub(super) fn ended(&mut self, exit: Exit) -> StopEvent {
+    pub(super) fn ended(&mut self, exit: Exit, passed: Vec<Signal>) -> StopEvent {
         self.streams.pump();
+        self.passed.extend(passed);
         let (state, reason) = match exit {
             Exit::Exited(status) => (State::Exited(status), Reason::Exit { status }),
             Exit::Killed(signal) => (State::Killed(signal), Reason::Killed { signal }),

@@ -51,6 +51,8 @@ pub struct Session {
     pub(super) watchpoints: Watchpoints,
     pub(super) places: Places,
     policies: SignalPolicies,
+    /// Of a process that is gone.
+    pub(super) passed: Vec<Signal>,
 }
 
 /// What there is to debug.
@@ -88,6 +90,7 @@ impl Session {
             watchpoints: Watchpoints::default(),
             places: Places::default(),
             policies: SignalPolicies::default(),
+            passed: Vec::new(),
         })
     }
 
@@ -235,7 +238,7 @@ impl Session {
             fds: &Vec::new,
         })?;
         match outcome {
-            Outcome::Ended(exit) => Ok(self.ended(exit)),
+            Outcome::Ended(exit, passed) => Ok(self.ended(exit, passed)),
             Outcome::Still(running, _) => {
                 let pid = running.pid();
                 self.debuggee = Debuggee::Running(running);
@@ -354,10 +357,10 @@ impl Session {
 
     /// Signals that were passed on without a stop and whose policy wants them told.
     pub fn take_passed_signals(&mut self) -> Vec<Signal> {
-        match &mut self.debuggee {
-            Debuggee::Stopped(stopped) => stopped.take_passed(),
-            Debuggee::None | Debuggee::Running(_) | Debuggee::Over(_) => Vec::new(),
+        if let Debuggee::Stopped(stopped) = &mut self.debuggee {
+            self.passed.extend(stopped.take_passed());
         }
+        std::mem::take(&mut self.passed)
     }
 
     /// Takes what the debuggee has written so far out of its pipes: call before printing, for the order.

@@ -66,8 +66,8 @@ pub fn spawn(image: &Image, children: &ChildEvents) -> std::result::Result<Spawn
             stopped,
             aslr_refused: refusal(&child.reports(), Stage::Aslr),
         }),
-        Outcome::Ended(Exit::Exited(_)) => Err(failure(&child.reports(), pid)),
-        Outcome::Ended(Exit::Killed(_)) | Outcome::Stopped(..) | Outcome::Still(..) => {
+        Outcome::Ended(Exit::Exited(_), _) => Err(failure(&child.reports(), pid)),
+        Outcome::Ended(Exit::Killed(_), _) | Outcome::Stopped(..) | Outcome::Still(..) => {
             Err(Error::Died { pid }.into())
         }
     }
@@ -114,7 +114,7 @@ pub fn attach(pid: Pid, children: &ChildEvents) -> Result<Stopped> {
                 running = still;
             }
             Outcome::Still(..) => return Err(Error::Unstoppable { pid }),
-            Outcome::Ended(_) => return Err(Error::Died { pid }),
+            Outcome::Ended(..) => return Err(Error::Died { pid }),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::threads::ThreadState;
 use super::trap::Intent;
 use crate::base::addr::VirtAddr;
 use crate::base::id::{Pid, Tid};
+use crate::base::signal::Signal;
 use crate::os::error::is_no_child;
 use crate::os::poll::{self, Interest, Waker};
 use crate::os::proc;
@@ -61,7 +62,8 @@ pub struct Until<'a> {
 #[derive(Debug)]
 pub enum Outcome {
     Stopped(Stopped, Stop),
-    Ended(Exit),
+    /// The process is gone; signals that were passed on in silence and should be told.
+    Ended(Exit, Vec<Signal>),
     /// Patience ended first; the process still runs.
     Still(Running, Pause),
 }
@@ -130,7 +132,7 @@ impl Running {
                 Err(pause) => return Ok(Outcome::Still(self, pause)),
             };
             match self.process.on_status(tid, status)? {
-                Happening::Ended(exit) => return Ok(Outcome::Ended(exit)),
+                Happening::Ended(exit) => return Ok(self.ended(exit)),
                 Happening::Nothing => {}
                 Happening::Quiet(tid) => self.quiet(tid)?,
                 Happening::Stop(stop) => {
@@ -150,6 +152,10 @@ impl Running {
             causes: Causes::event(Event::Interrupted),
         };
         self.stop_all(stop, children)
+    }
+
+    fn ended(&mut self, exit: Exit) -> Outcome {
+        Outcome::Ended(exit, std::mem::take(&mut self.process.passed))
     }
 
     /// Ends the process, whatever it is doing. `wait` on the answer until it is gone.
@@ -343,7 +349,7 @@ impl Running {
                 return Ok(self.unstoppable(stop));
             };
             match self.process.on_status(tid, status)? {
-                Happening::Ended(exit) => return Ok(Outcome::Ended(exit)),
+                Happening::Ended(exit) => return Ok(self.ended(exit)),
                 Happening::Nothing | Happening::Quiet(_) => {}
                 Happening::Stop(late) => {
                     if let Some(late) = self.filter(late)? {
