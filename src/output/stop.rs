@@ -15,6 +15,8 @@ pub const fn name(reason: &Reason) -> &'static str {
         Reason::Step { .. } => "step",
         Reason::Breakpoint(_) => "breakpoint",
         Reason::Watchpoint(_) => "watchpoint",
+        Reason::Until => "until",
+        Reason::Finish { .. } => "finish",
         Reason::Signal(_) => "signal",
         Reason::Exit { .. } => "exit",
         Reason::Killed { .. } => "killed",
@@ -31,7 +33,8 @@ pub const fn name(reason: &Reason) -> &'static str {
 /// What is particular about it, the second cell; empty when the name says all.
 pub fn detail(reason: &Reason) -> String {
     match reason {
-        Reason::Entry | Reason::Attached | Reason::Detached => String::new(),
+        Reason::Entry | Reason::Attached | Reason::Detached | Reason::Until => String::new(),
+        Reason::Finish { value } => format!("rax={}", hex::cell_integer(i128::from(*value))),
         Reason::Step { done, total } => format!("{done}/{total}"),
         Reason::Breakpoint(hit) => match &hit.name {
             Some(name) => format!("{} {name}", hit.id),

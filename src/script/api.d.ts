@@ -30,6 +30,14 @@ declare function restart(): StopEvent;
 /** Executes n instructions of the selected thread (default 1; 1 to 2^53-1); signal: 0 drops the pending one. */
 declare function step(n?: Int): StopEvent;
 declare function step(options: {count?: Int; signal?: 0 | null | string | Int; timeout?: number}): StopEvent;
+/** Steps by source lines over calls, n times (default 1); by instructions where there are no lines. All threads run during calls. */
+declare function next(n?: number, options?: {timeout?: number; signal?: string | 0}): StopEvent;
+/** Like next, but stops at the first line of a called function that has lines. */
+declare function stepIn(n?: number, options?: {timeout?: number; signal?: string | 0}): StopEvent;
+/** Runs until the present function has returned: reason 'finish', value = rax. */
+declare function finish(options?: {timeout?: number; signal?: string | 0}): StopEvent;
+/** Runs to a place, in any thread: reason 'until'. Breakpoints on the way stop too. */
+declare function until(where: Where, options?: {timeout?: number; signal?: string | 0}): StopEvent;
 /** Runs until something stops the process, or timeout ms (default config.timeout) are over. In a listener: the verdict 'continue'. */
 declare function cont(options?: {
   timeout?: number;                         // ms
@@ -207,14 +215,6 @@ declare function env(): Record<string, string | number>;
 declare class DebuggerError extends Error {code: string; hint?: string}
 
 // --- announced, not in this version: each throws not_yet and names what works now ---
-/** Not yet: steps over calls, by lines. */
-declare function next(n?: number): StopEvent;
-/** Not yet: steps into calls, by lines. */
-declare function stepIn(n?: number): StopEvent;
-/** Not yet: runs to the caller. */
-declare function finish(): StopEvent;
-/** Not yet: runs to a place. */
-declare function until(where: Where): StopEvent;
 /** Not yet: threads. */
 declare const thread: {
   /** Not yet. */

@@ -145,7 +145,8 @@ fn reason_fields<'js>(record: Record<'js>, reason: &Reason) -> Result<Record<'js
         .text("stop_reason", name)?
         .text("detail", &stop::detail(reason))?;
     match reason {
-        Reason::Entry | Reason::Attached | Reason::Detached => Ok(record),
+        Reason::Entry | Reason::Attached | Reason::Detached | Reason::Until => Ok(record),
+        Reason::Finish { value } => record.number("value", *value),
         Reason::Step { done, total } => record.number("done", *done)?.number("total", *total),
         Reason::Breakpoint(hit) => record
             .number("breakpoint_id", u64::from(hit.id.raw()))?

@@ -213,10 +213,7 @@ const print = native.print;
 const globals = {
   spawn: native.spawn, attach: native.attach, detach: native.detach, kill: native.kill, restart: native.restart,
   step: native.step, cont: native.cont, wait: native.wait, interrupt: native.interrupt,
-  next: later('next()', "step(n), or breakpoint.set('file.c:12') and cont()"),
-  stepIn: later('stepIn()', 'step(n)'),
-  finish: later('finish()', 'breakpoint.set(backtrace()[1].pc) and cont()'),
-  until: later('until(where)', 'breakpoint.set(where) and cont()'),
+  next: native.next, stepIn: native.step_in, finish: native.finish, until: native.until,
   breakpoint: api('breakpoint', {
     set: native.breakpoint_set, remove: native.breakpoint_remove, list: native.breakpoint_list,
     enable: native.breakpoint_enable, disable: native.breakpoint_disable,

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub(super) struct Breakpoints {
     by_id: BTreeMap<BreakpointId, Breakpoint>,
     last_id: u32,
-    internal: Option<Internal>,
+    internal: Vec<Internal>,
 }
 
 #[derive(Debug)]
@@ -27,19 +27,21 @@ struct Breakpoint {
     note: Option<String>,
 }
 
-/// The one trap that is nobody's breakpoint.
+/// A trap that is nobody's breakpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Internal {
     /// A spawn that runs to `main` ends here.
     Main(VirtAddr),
     /// The program's entry: its libraries are loaded, breakpoints in them can be resolved.
     Loaded(VirtAddr),
+    /// Where the present run wants to get.
+    Goal(VirtAddr),
 }
 
 impl Internal {
     fn addr(self) -> VirtAddr {
         match self {
-            Self::Main(addr) | Self::Loaded(addr) => addr,
+            Self::Main(addr) | Self::Loaded(addr) | Self::Goal(addr) => addr,
         }
     }
 }
@@ -52,6 +54,12 @@ pub(super) enum Hit {
 }
 
 impl Breakpoints {
+    /// Whether a user's breakpoint is enabled there.
+    pub(super) fn is_users(&self, addr: VirtAddr) -> bool {
+        let at = |breakpoint: &Breakpoint| breakpoint.enabled && breakpoint.addrs.contains(&addr);
+        self.by_id.values().any(at)
+    }
+
     /// Counts the hits of everything that is enabled at this address.
     pub(super) fn hit(&mut self, site: VirtAddr) -> Vec<Hit> {
         let mut hits: Vec<Hit> = self
@@ -67,17 +75,13 @@ impl Breakpoints {
                 })
             })
             .collect();
-        if let Some(internal) = self.internal
-            && internal.addr() == site
-        {
-            hits.push(Hit::Internal(internal));
-        }
+        let internal = self.internal.iter().filter(|at| at.addr() == site);
+        hits.extend(internal.copied().map(Hit::Internal));
         hits
     }
 
     fn wants(&self, addr: VirtAddr) -> bool {
-        let user = |breakpoint: &Breakpoint| breakpoint.enabled && breakpoint.addrs.contains(&addr);
-        self.by_id.values().any(user) || self.internal.is_some_and(|at| at.addr() == addr)
+        self.is_users(addr) || self.internal.iter().any(|at| at.addr() == addr)
     }
 
     fn find(&self, key: &BreakpointKey) -> Result<BreakpointId> {
@@ -239,7 +243,7 @@ impl Session {
 
     /// The libraries are there now.
     pub(super) fn libraries_loaded(&mut self) {
-        self.clear_internal();
+        self.clear_internal(|internal| matches!(internal, Internal::Loaded(_)));
         self.forget_modules();
         let ids: Vec<BreakpointId> = self.breakpoints.by_id.keys().copied().collect();
         for id in ids {
@@ -281,21 +285,23 @@ impl Session {
     }
 
     pub(super) fn set_internal(&mut self, internal: Internal) -> Result<()> {
-        self.clear_internal();
         self.insert_trap(internal.addr())?;
-        self.breakpoints.internal = Some(internal);
+        self.breakpoints.internal.push(internal);
         Ok(())
     }
 
-    pub(super) fn clear_internal(&mut self) {
-        if let Some(internal) = self.breakpoints.internal.take() {
+    pub(super) fn clear_internal(&mut self, which: impl Fn(&Internal) -> bool) {
+        let all = std::mem::take(&mut self.breakpoints.internal);
+        let (gone, kept): (Vec<_>, Vec<_>) = all.into_iter().partition(which);
+        self.breakpoints.internal = kept;
+        for internal in gone {
             self.drop_trap(internal.addr());
         }
     }
 
     /// The process is gone: nothing has an address any more, and hits count anew.
     pub(super) fn unbind_breakpoints(&mut self) {
-        self.breakpoints.internal = None;
+        self.breakpoints.internal.clear();
         for breakpoint in self.breakpoints.by_id.values_mut() {
             breakpoint.addrs.clear();
         }

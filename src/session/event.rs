@@ -41,6 +41,12 @@ pub enum Reason {
     },
     Breakpoint(BreakpointHit),
     Watchpoint(WatchpointHit),
+    /// The place that `until` was given.
+    Until,
+    /// The frame has returned; what is in rax is its value, if it has one that fits there.
+    Finish {
+        value: u64,
+    },
     Signal(SignalStop),
     Exit {
         status: i32,
@@ -184,6 +190,8 @@ impl Reason {
             Self::Thread { .. } => Some(EventKind::Thread),
             Self::Entry
             | Self::Attached
+            | Self::Until
+            | Self::Finish { .. }
             | Self::Timeout { .. }
             | Self::Interrupted { .. }
             | Self::Blocked { .. }

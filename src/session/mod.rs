@@ -6,6 +6,7 @@ mod breakpoints;
 pub mod control;
 pub mod error;
 pub mod event;
+mod goal;
 pub mod info;
 mod launch;
 mod places;

@@ -274,6 +274,19 @@ impl Session {
         })
     }
 
+    /// The one address to run to: a function stands for its first line, as for a breakpoint.
+    pub fn resolve_goal(&mut self, place: &Where) -> Result<VirtAddr> {
+        let resolved = self.resolve_breakpoint(place)?;
+        match resolved.addrs.as_slice() {
+            [one] => Ok(*one),
+            several => Err(crate::symbols::error::Error::Ambiguous {
+                name: place.to_string(),
+                candidates: several.iter().map(ToString::to_string).collect(),
+            }
+            .into()),
+        }
+    }
+
     pub(super) fn main_address(&mut self) -> Result<VirtAddr> {
         let place = Where::Text("main".to_owned());
         let resolved = self.resolve_breakpoint(&place)?;
@@ -283,6 +296,19 @@ impl Session {
             .first()
             .copied()
             .ok_or(super::error::Error::NoProcess)
+    }
+
+    pub(super) fn line_of(&mut self, addr: VirtAddr) -> Result<Option<(String, u32)>> {
+        let line = self.modules_at(addr)?.line_at(addr);
+        Ok(line.map(|line| (line.file.clone(), line.line)))
+    }
+
+    pub(super) fn begins_statement(&mut self, addr: VirtAddr) -> Result<bool> {
+        Ok(self.modules_at(addr)?.begins_statement(addr))
+    }
+
+    pub(super) fn after_prologue(&mut self, entry: VirtAddr) -> Result<Option<VirtAddr>> {
+        Ok(self.modules_at(entry)?.after_prologue(entry))
     }
 
     pub fn symbol_at(&mut self, addr: VirtAddr) -> Result<Option<(String, u64)>> {

@@ -38,8 +38,19 @@ pub enum StdinSpec {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RunKind {
-    Step { count: u64 },
+    Step {
+        count: u64,
+    },
     Continue,
+    /// Until any thread gets there.
+    Until(VirtAddr),
+    /// Until the selected frame has returned.
+    Finish,
+    /// To the beginning of another line, over or into calls; by instructions where there are no lines.
+    Line {
+        count: u64,
+        into: bool,
+    },
 }
 
 /// What happens to a signal the selected thread is stopped with.

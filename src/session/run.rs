@@ -6,6 +6,7 @@ use super::error::{Error, Result};
 use super::event::{
     Doing, EventKind, ForkKind, Patience, Progress, Reason, State, StopEvent, Verdict, Wants,
 };
+use super::goal::{Follow, Goal};
 use super::request::{RunKind, RunRequest, SignalChoice};
 use super::session::{Debuggee, Session};
 use super::siginfo;
@@ -25,9 +26,12 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Run {
     kind: RunKind,
+    goal: Option<Goal>,
     done: u64,
     bound: Option<Duration>,
     deadline: Option<Instant>,
+    /// One thread moves by one instruction.
+    stepping: bool,
     /// For the first resume only.
     signal: SignalChoice,
 }
@@ -42,11 +46,14 @@ const PIN_AFTER: u64 = 8;
 impl Session {
     pub fn begin(&mut self, request: RunRequest) -> Result<Run> {
         self.stopped()?;
+        self.drop_goals();
         Ok(Run {
             kind: request.kind,
+            goal: self.goal(request.kind)?,
             done: 0,
             bound: request.bound,
             deadline: request.bound.map(|bound| Instant::now() + bound),
+            stepping: false,
             signal: request.signal,
         })
     }
@@ -75,6 +82,7 @@ impl Session {
 
     /// The run ends here because a listener said stop or threw: completes the event.
     pub fn end_run(&mut self, _run: Run, mut event: StopEvent) -> StopEvent {
+        self.drop_goals();
         self.finish(&mut event);
         event
     }
@@ -106,16 +114,18 @@ impl Session {
             return self.take_running();
         }
         let tid = self.selected()?;
-        let how = match run.kind {
-            RunKind::Step { .. } => Resume::Step(tid),
-            RunKind::Continue => Resume::All,
+        let how = match (&mut run.goal, run.kind) {
+            (Some(goal), _) => self.how_to(goal)?,
+            (None, RunKind::Step { .. }) => Resume::Step(tid),
+            (None, _) => Resume::All,
         };
+        run.stepping = matches!(how, Resume::Step(_));
         self.turn_page();
-        if run.kind == RunKind::Continue {
+        if !run.stepping {
             self.age_modules();
         }
         let mut stopped = self.take_stopped()?;
-        if run.kind != RunKind::Continue && run.done >= PIN_AFTER {
+        if run.stepping && run.done >= PIN_AFTER {
             stopped.pin(tid);
         }
         match std::mem::take(&mut run.signal) {
@@ -139,11 +149,10 @@ impl Session {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        let is_step = run.kind != RunKind::Continue;
         Ok(running.wait(&Until {
             children: &self.children,
             deadline,
-            patience: is_step.then_some(BLOCKED_AFTER),
+            patience: run.stepping.then_some(BLOCKED_AFTER),
             waker: Some(self.config.control.waker()),
             fds: &|| self.streams.interests(),
         })?)
@@ -248,11 +257,20 @@ impl Session {
         wants: Wants,
     ) -> Result<Option<Progress>> {
         self.settle(stopped, stop.tid);
-        if stop.causes.step {
+        if stop.causes.step && run.goal.is_none() {
             run.done += 1;
         }
         if stop.causes.event == Some(Event::Exec) {
             self.program_replaced()?;
+        }
+        if let Some(mut goal) = run.goal.take() {
+            let follow = self.follow(&mut goal, stop)?;
+            run.goal = Some(goal);
+            match follow {
+                Follow::GoOn => return Ok(None),
+                Follow::Reached(reason) => return self.reached(run, reason),
+                Follow::Report => {}
+            }
         }
         let only_step = stop.causes.step
             && stop.causes.site.is_none()
@@ -288,6 +306,25 @@ impl Session {
         Ok(Some(Progress::Event { event, default }))
     }
 
+    /// One of the places the run was for.
+    fn reached(&mut self, run: &mut Run, reason: Reason) -> Result<Option<Progress>> {
+        let mut reason = reason;
+        if let RunKind::Line { count, .. } = run.kind {
+            run.done += 1;
+            if run.done < count {
+                run.goal = self.goal(run.kind)?;
+                return Ok(None);
+            }
+            reason = Reason::Step {
+                done: run.done,
+                total: count,
+            };
+        }
+        self.drop_goals();
+        let event = self.event(reason);
+        Ok(Some(Progress::Done(self.completed(event))))
+    }
+
     /// Names the causes of a stop, and counts the hits. None when its breakpoint is gone.
     fn report(&mut self, stop: Stop, run: Option<&Run>) -> Result<Option<(StopEvent, Verdict)>> {
         let mut reasons = Vec::new();
@@ -297,6 +334,7 @@ impl Session {
                 match hit {
                     Hit::User(hit) => reasons.push(Reason::Breakpoint(hit)),
                     Hit::Internal(Internal::Main(_)) => reasons.push(Reason::Entry),
+                    Hit::Internal(Internal::Goal(_)) => continue,
                     Hit::Internal(Internal::Loaded(_)) => {
                         self.libraries_loaded();
                         continue;
@@ -344,7 +382,7 @@ impl Session {
                 doing: self.doing()?,
             }),
         }
-        if stop.causes.step {
+        if stop.causes.step && run.is_none_or(|run| run.goal.is_none()) {
             let (done, total) = match run {
                 Some(Run {
                     kind: RunKind::Step { count },

@@ -166,7 +166,7 @@ impl Session {
                 progress => break progress,
             }
         };
-        self.clear_internal();
+        self.clear_internal(|internal| matches!(internal, Internal::Main(_)));
         // Whatever happened before main is what there is to see.
         match progress {
             Progress::Done(event) | Progress::Event { event, .. } => Ok(event),

@@ -233,6 +233,23 @@ impl Modules {
         })
     }
 
+    /// Whether a statement begins at `addr`: where stepping by lines may stop.
+    pub fn begins_statement(&self, addr: VirtAddr) -> bool {
+        self.module_at(addr).is_some_and(|(module, elf)| {
+            let dwarf = module.image.dwarf();
+            dwarf.is_some_and(|dwarf| dwarf.begins_statement(elf))
+        })
+    }
+
+    /// The first line behind the prologue of the function that begins at `entry`.
+    pub fn after_prologue(&self, entry: VirtAddr) -> Option<VirtAddr> {
+        let symbol = self.symbol_at(entry).filter(|symbol| symbol.offset == 0)?;
+        let (module, elf) = self.module_at(entry)?;
+        let end = elf.checked_add(symbol.size)?;
+        let after = module.image.dwarf()?.after_prologue(elf, end)?;
+        Some(module.bias.to_virt(after))
+    }
+
     /// The functions at an instruction, inlined ones first, the real one last. Empty without line information.
     pub fn frames_at(&self, addr: VirtAddr) -> Rc<[SourceFrame]> {
         self.frames.get_or(addr.raw(), || {

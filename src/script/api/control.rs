@@ -20,6 +20,10 @@ pub const NATIVES: &[Entry] = &[
     ("kill", kill),
     ("restart", restart),
     ("step", step),
+    ("next", next),
+    ("step_in", step_in),
+    ("finish", finish),
+    ("until", until),
     ("cont", cont),
     ("wait", wait),
     ("interrupt", interrupt),
@@ -116,6 +120,47 @@ fn step<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
         },
         bound: Some(bound(call, options.as_ref(), "step: timeout")?),
         signal: signal_choice(options.as_ref(), "step: signal")?,
+    };
+    let event = dispatch::run(call.ctx, call.host, request)?;
+    answer(call, &event)
+}
+
+fn next<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    lines(call, "next", false)
+}
+
+fn step_in<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    lines(call, "stepIn", true)
+}
+
+fn lines<'js>(call: &Call<'_, 'js>, what: &str, into: bool) -> Answer<'js> {
+    let count = call.arg(0);
+    let count = if count.is_undefined() {
+        1
+    } else {
+        convert::integer_in(&count, what, 1, STEPS_MAX)?
+    };
+    let count = u64::try_from(count).unwrap_or(1);
+    run_to(call, RunKind::Line { count, into }, 1, what)
+}
+
+fn finish<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    run_to(call, RunKind::Finish, 0, "finish")
+}
+
+fn until<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    let place = convert::place(&call.arg(0), "until")?;
+    let addr = call.host.ask(|session| session.resolve_goal(&place))?;
+    run_to(call, RunKind::Until(addr), 1, "until")
+}
+
+/// The options are the argument behind the verb's own.
+fn run_to<'js>(call: &Call<'_, 'js>, kind: RunKind, options: usize, what: &str) -> Answer<'js> {
+    let options = convert::options(&call.arg(options), what, &["timeout", "signal"])?;
+    let request = RunRequest {
+        kind,
+        bound: Some(bound(call, options.as_ref(), what)?),
+        signal: signal_choice(options.as_ref(), what)?,
     };
     let event = dispatch::run(call.ctx, call.host, request)?;
     answer(call, &event)

@@ -194,6 +194,12 @@ impl LineTable {
         rows.get(behind.checked_sub(1)?)
     }
 
+    /// Whether the line in force at `pc` begins there, as a statement.
+    pub(super) fn begins_statement(&self, pc: u64) -> bool {
+        self.row_at(pc)
+            .is_some_and(|row| row.addr == pc && row.is_stmt && row.line != 0)
+    }
+
     pub(super) fn place(&self, file: u32, line: u32, column: u32) -> Option<SourceLine> {
         let file = self.files.get(usize::try_from(file).ok()?)?;
         (line != 0 && !file.is_empty()).then(|| SourceLine {

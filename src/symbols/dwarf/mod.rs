@@ -137,6 +137,15 @@ impl Dwarf<'_> {
         table.place(row.file, row.line, row.column)
     }
 
+    /// Whether a statement begins at `pc`: where stepping by lines may stop.
+    pub fn begins_statement(&self, pc: ElfAddr) -> bool {
+        let mut budget = Budget::new();
+        let table = self
+            .unit_at(pc, &mut budget)
+            .and_then(|unit| self.line_table(unit, &mut budget));
+        table.is_some_and(|table| table.begins_statement(pc.raw()))
+    }
+
     /// Where a breakpoint on the function at [`entry`, `end`) belongs: its first line behind the prologue.
     /// None when no line begins at the entry.
     pub fn after_prologue(&self, entry: ElfAddr, end: ElfAddr) -> Option<ElfAddr> {
