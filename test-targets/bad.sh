@@ -14,7 +14,11 @@ rm -rf "$bad"
 mkdir -p "$bad"
 
 # The first 20 bytes of an ELF header: CLASS (1: 32 bit, 2: 64 bit) and MACHINE (low byte of e_machine), e_type ET_EXEC.
-header() { printf '\177ELF\%03o\001\001\000\000\000\000\000\000\000\000\000\002\000\%03o\000' "$1" "$2"; }
+# Twice printf: the first makes the octal escapes that the second turns into bytes.
+header() {
+  # shellcheck disable=SC2059
+  printf "$(printf '\\177ELF\\%03o\\001\\001\\000\\000\\000\\000\\000\\000\\000\\000\\000\\002\\000\\%03o\\000' "$1" "$2")"
+}
 zeros() { head -c "$1" /dev/zero; }
 # Overwrites bytes of a file in place: patch FILE OFFSET < BYTES.
 patch() { dd of="$1" bs=1 seek="$2" conv=notrunc status=none; }

@@ -11,7 +11,7 @@
 extern const Elf64_Ehdr __ehdr_start;
 
 int guarded(int x)
-{
+{ /* mark: guarded-entry */
     return x * 3 + 1; /* mark: guarded */
 }
 
@@ -43,7 +43,7 @@ static int differing_bytes(const unsigned char *file)
 
 int main(void)
 {
-    const unsigned char *file = map_own_file();
+    const unsigned char *file = map_own_file(); /* mark: main */
     if (!file)
         return 2;
     int before = differing_bytes(file); /* mark: before */

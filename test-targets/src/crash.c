@@ -38,7 +38,7 @@ int main(void)
 {
     puts("posting three deposits");
     fflush(stdout);
-    run_batch();
+    run_batch(); /* mark: batch */
     puts("never printed");
     return 0;
 }

@@ -18,7 +18,7 @@ impl Bump for Counter {
 }
 
 fn main() {
-    let rounds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(3);
+    let rounds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(3); // mark: main
     let mut counter = Counter { name: "hello".to_owned(), value: 0 };
     for round in 1..=rounds {
         let value = counter.bump(round); // mark: call

@@ -5,7 +5,7 @@
 int total;
 
 int work(int i)
-{
+{ /* mark: work */
     int square = i * i; /* mark: in-work */
     total += square;
     return square;
@@ -14,7 +14,7 @@ int work(int i)
 int main(int argc, char **argv)
 {
     int count = argc > 1 ? atoi(argv[1]) : 5; /* mark: main */
-    printf("loop: %d rounds\n", count);
+    printf("loop: %d rounds\n", count); /* mark: greeting */
     fflush(stdout); /* mark: after-init */
     for (int i = 1; i <= count; i++) {
         int square = work(i); /* mark: call */

@@ -5,7 +5,7 @@
 int deepest;
 
 long sum_to(int n)
-{
+{ /* mark: sum-to */
     if (n == 0) {
         deepest = 1; /* mark: bottom */
         return 0;
@@ -16,7 +16,7 @@ long sum_to(int n)
 
 int main(int argc, char **argv)
 {
-    int depth = argc > 1 ? atoi(argv[1]) : 10;
-    printf("sum 1..%d = %ld\n", depth, sum_to(depth));
+    int depth = argc > 1 ? atoi(argv[1]) : 10; /* mark: main */
+    printf("sum 1..%d = %ld\n", depth, sum_to(depth)); /* mark: call */
     return 0;
 }

@@ -18,6 +18,6 @@ int main(void)
     printf("after raise %d\n", (int)traps);
     fflush(stdout);
     __asm__ volatile("int3"); /* mark: int3 */
-    printf("after int3 %d\n", (int)traps);
+    printf("after int3 %d\n", (int)traps); /* mark: after-int3 */
     return traps == 2 ? 0 : 1;
 }

@@ -8,8 +8,7 @@ int main(void)
 {
     puts("spinning");
     fflush(stdout);
-    while (!stop)
-        rounds++; /* mark: spin */
+    for (; !stop; rounds++); /* mark: spin */
     printf("stopped\n");
     return 4;
 }

@@ -55,16 +55,24 @@ impl Words {
         Ok(replace_word(&done, "TARGET", &format!("'{}'", self.target)))
     }
 
-    /// `[mark:x]`, `[target]` and `[targets]` in an expectation or in the arguments.
+    /// `[mark:x]` (file.c:12), `[line:x]` (12), `[target]` and `[targets]` in an expectation or in the arguments.
     pub fn in_text(&self, text: &str) -> Result<String, String> {
         let mut done = String::new();
         let mut rest = text;
-        while let Some(at) = rest.find("[mark:") {
+        while let Some(at) = [rest.find("[mark:"), rest.find("[line:")]
+            .into_iter()
+            .flatten()
+            .min()
+        {
             let (name, after) = rest[at + 6..]
                 .split_once(']')
                 .ok_or("[mark:name] is not closed")?;
+            let place = self.mark(name)?;
             done.push_str(&rest[..at]);
-            done.push_str(self.mark(name)?);
+            done.push_str(match place.split_once(':') {
+                Some((_, line)) if rest[at..].starts_with("[line:") => line,
+                _ => place,
+            });
             rest = after;
         }
         done.push_str(rest);
@@ -78,6 +86,10 @@ impl Words {
         let mut line = line.to_owned();
         for (name, place) in &self.marks {
             line = replace_word(&line, place, &format!("[mark:{name}]"));
+            if let Some((file, number)) = place.split_once(':') {
+                let cells = format!("{file}\t{number}");
+                line = replace_word(&line, &cells, &format!("{file}\t[line:{name}]"));
+            }
         }
         if !self.target.is_empty() {
             line = replace_word(&line, &self.target, "[target]");
@@ -207,8 +219,8 @@ pub mod checks {
     }
 
     fn both_ways() {
-        let shown = "stop at [mark:after-init] of [target] in [targets]/x";
-        let real = "stop at w.c:2 of /t/w in /t/x";
+        let shown = "stop at [mark:after-init] of [target] in [targets]/x\tw.c\t[line:end]";
+        let real = "stop at w.c:2 of /t/w in /t/x\tw.c\t3";
         assert_eq!(sample().in_text(shown).as_deref(), Ok(real));
         assert_eq!(sample().out_of_text(real), shown);
     }

@@ -61,7 +61,8 @@ pub fn rewrite(expected: &str, actual: &str, words: &Words, bindings: &mut Bindi
     new
 }
 
-/// Numbers of at least six hexadecimal digits are addresses: they differ between builds.
+/// Numbers of at least six hexadecimal digits are addresses, those behind a `+` are offsets into code: both
+/// differ between compilers.
 fn veil_addresses(line: &str) -> String {
     let mut done = String::new();
     let mut rest = line;
@@ -71,11 +72,8 @@ fn veil_addresses(line: &str) -> String {
             .unwrap_or(rest.len() - at - 2);
         let end = at + 2 + digits;
         done.push_str(&rest[..at]);
-        done.push_str(if digits >= 6 {
-            "[addr]"
-        } else {
-            &rest[at..end]
-        });
+        let varies = digits >= 6 || done.ends_with('+');
+        done.push_str(if varies { "[addr]" } else { &rest[at..end] });
         rest = &rest[end..];
     }
     done + rest
@@ -112,7 +110,7 @@ pub mod checks {
 
     fn keeps() {
         check("[addr:A]\n1\n", "0x401136\n2\n", "[addr:A]\n2\n");
-        check("", "0x401136 0x10\n", "[addr] 0x10\n");
+        check("", "0x401136 0x10 f+0x4\n", "[addr] 0x10 f+[addr]\n");
         check("a\n[tid]\n", "7\n", "[tid]\n");
     }
 }

@@ -17,6 +17,10 @@ enum Kind {
     Ms,
     /// Anything up to a blank, a tab or the end of the line.
     Path,
+    /// The rest of the line: a place in a library, whose version no test knows.
+    Where,
+    /// Nothing, or a blank and a place: whether a spinning process was found elsewhere is chance.
+    Moved,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -92,6 +96,8 @@ fn hole(text: &str) -> Option<(Token, usize)> {
         "pid" => Kind::Pid,
         "ms" => Kind::Ms,
         "path" => Kind::Path,
+        "where" => Kind::Where,
+        "moved" => Kind::Moved,
         _ => return None,
     };
     let name = name.map(str::to_owned);
@@ -110,14 +116,17 @@ fn take(kind: Kind, name: Option<&str>, rest: &str, bindings: &mut Bindings) -> 
         }
         Kind::Dec | Kind::Tid | Kind::Pid | Kind::Ms => run(rest, |letter| letter.is_ascii_digit()),
         Kind::Path => run(rest, |letter| !letter.is_whitespace()),
+        Kind::Where => run(rest, |letter| letter != '\n'),
+        Kind::Moved if rest.starts_with(' ') => run(rest, |letter| letter != '\n'),
+        Kind::Moved => 0,
     };
     let text = &rest[..length];
     let value = match kind {
         Kind::Addr => u64::from_str_radix(text.strip_prefix("0x")?, 16)
             .ok()?
             .to_string(),
-        Kind::Path if text.is_empty() => return None,
-        Kind::Path => text.to_owned(),
+        Kind::Path | Kind::Where if text.is_empty() => return None,
+        Kind::Path | Kind::Where | Kind::Moved => text.to_owned(),
         _ => text.parse::<u64>().ok()?.to_string(),
     };
     if let Some(name) = name
@@ -168,6 +177,11 @@ pub mod checks {
         check("timeout [ms]ms", "timeout 10000ms", true);
         check("[path]\tx", "/a/b-c.d\tx", true);
         check("[path]", "", false);
+        check("[where]\n2", "0x10\tread+0x4 read.c:5\n2", true);
+        check("[where]", "", false);
+        check("stopped[moved]\n", "stopped 0x10 f+0x4\n", true);
+        check("stopped[moved]\n", "stopped\n", true);
+        check("stopped[moved]\n", "stoppedx\n", false);
     }
 
     fn names() {

@@ -62,6 +62,11 @@ impl Place {
         self.container.as_deref()
     }
 
+    /// The product's own name or path, for those who start it in another way.
+    pub fn product(&self) -> &str {
+        self.command.last().map_or("llmdbg", String::as_str)
+    }
+
     pub fn requires_all(&self) -> bool {
         self.require_all
     }

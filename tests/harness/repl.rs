@@ -97,7 +97,7 @@ impl Repl {
         kill(self.pid, signal).map_err(|error| format!("kill: {error}"))
     }
 
-    /// The next reply with its status line; at the end of the output, what was left.
+    /// The next reply with its status line.
     pub fn reply(&mut self) -> Result<String, String> {
         while !self.ended {
             if let Some(length) = reply_length(&self.pending) {
@@ -106,7 +106,10 @@ impl Repl {
             }
             self.pump("a reply")?;
         }
-        self.rest()
+        Err(format!(
+            "it ended instead of replying; last came:\n{}",
+            self.rest()?
+        ))
     }
 
     /// What came and belongs to no reply that was asked for.

@@ -52,8 +52,8 @@ pub fn transcript(transcript: &Transcript, place: &Place) -> Result<(), String> 
     }
     match (result, left) {
         (Ok(()), left) => left,
-        (Err(error), Ok(())) => Err(error),
-        (Err(error), Err(left)) => Err(format!("{error}\n{left}")),
+        // A session that was broken off has no say in what it leaves.
+        (Err(error), _) => Err(error),
     }
 }
 
@@ -134,6 +134,8 @@ impl Run<'_> {
         command
             .env("TARGET", &self.words.target)
             .env("TARGETS", &self.words.targets)
+            .env("PRODUCT", self.place.product())
+            .env("EXAMPLES", concat!(env!("CARGO_MANIFEST_DIR"), "/examples"))
             .current_dir(self.folder.path());
         Shell::new(command, &product, &step.input.text)
     }
