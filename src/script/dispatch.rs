@@ -349,7 +349,13 @@ pub fn wait(ctx: &Ctx<'_>, host: &Host, bound: Duration) -> Result<Option<StopEv
     let mut run = host.background.run.take().ok_or(Error::NotRunning)?;
     let paused = host.clock.pause();
     let until = Instant::now() + bound;
-    let outcome = drive(ctx, host, &mut run, Patience::Until(until));
+    let outcome = loop {
+        let outcome = drive(ctx, host, &mut run, Patience::Until(until));
+        // A request that was queued meanwhile wakes this thread too; it is not what is waited for.
+        if !matches!(outcome, Ok(Driven::Pending)) || Instant::now() >= until {
+            break outcome;
+        }
+    };
     host.clock.resume(paused);
     host.pull_output();
     let driven = outcome?;

@@ -123,6 +123,10 @@ impl Engine {
 
     /// Evaluates one program.
     pub fn eval(&mut self, program: &Program) -> Reply {
+        // An interrupt that came before this program was meant for the background run.
+        if self.host.background.is_running() && self.control.is_interrupted() {
+            self.idle();
+        }
         let number = self.host.programs.borrow_mut().next_number();
         self.control.set_busy(true);
         if let Some(watchdog) = &self.watchdog {
