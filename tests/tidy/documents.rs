@@ -15,8 +15,6 @@ fn shown() -> BTreeSet<String> {
     files("tests/transcripts")
         .iter()
         .flat_map(|file| file.text.lines())
-        // A debugger that is debugged shows its error as output.
-        .map(|line| line.trim_start_matches("out\t"))
         .filter_map(|line| Some(line.strip_prefix("error\t")?.split('\t').next()?.to_owned()))
         .collect()
 }
