@@ -25,6 +25,7 @@ pub const fn name(reason: &Reason) -> &'static str {
         Reason::Blocked { .. } => "blocked",
         Reason::Exec { .. } => "exec",
         Reason::Fork { .. } => "fork",
+        Reason::Library { .. } => "library",
         Reason::Thread { .. } => "thread",
         Reason::Detached => "detached",
     }
@@ -54,6 +55,11 @@ pub fn detail(reason: &Reason) -> String {
             kind: ForkKind::Fork,
         } => child.to_string(),
         Reason::Fork { child, kind } => format!("{child} {}", fork_name(*kind)),
+        Reason::Library { name, loaded: true } => name.clone(),
+        Reason::Library {
+            name,
+            loaded: false,
+        } => format!("{name} unloaded"),
         Reason::Thread { tid, started: true } => tid.to_string(),
         Reason::Thread {
             tid,

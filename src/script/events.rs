@@ -181,6 +181,7 @@ fn reason_fields<'js>(record: Record<'js>, reason: &Reason) -> Result<Record<'js
         Reason::Fork { child, kind } => record
             .signed("child", i64::from(child.raw()))?
             .text("kind", stop::fork_name(*kind)),
+        Reason::Library { name, loaded } => record.text("name", name)?.flag("loaded", *loaded),
         Reason::Thread { tid, started } => record
             .signed("thread", i64::from(tid.raw()))?
             .flag("started", *started),

@@ -104,10 +104,14 @@ impl Host {
 
     /// Moves what the debuggee has written into the reply, and keeps it for output listeners.
     pub fn pull_output(&self) {
-        let (chunks, signals) = self.session(|session| {
+        let (chunks, signals, notes) = self.session(|session| {
             session.drain_output();
-            (session.take_output(), session.take_passed_signals())
+            let signals = session.take_passed_signals();
+            (session.take_output(), signals, session.take_notes())
         });
+        for note in notes {
+            self.payload(|payload| payload.note(&note));
+        }
         for signal in signals {
             let row = rows::row(["signal", &signal.to_string(), "passed"]);
             self.payload(|payload| payload.print(&row));

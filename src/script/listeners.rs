@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// The types that `addEventListener` takes.
-pub const TYPES: [(&str, EventKind); 9] = [
+pub const TYPES: [(&str, EventKind); 10] = [
     ("step", EventKind::Step),
     ("breakpoint", EventKind::Breakpoint),
     ("watchpoint", EventKind::Watchpoint),
@@ -19,11 +19,9 @@ pub const TYPES: [(&str, EventKind); 9] = [
     ("output", EventKind::Output),
     ("exec", EventKind::Exec),
     ("fork", EventKind::Fork),
+    ("library", EventKind::Library),
     ("thread", EventKind::Thread),
 ];
-
-/// Announced, without an effect in this version.
-const LATER: [&str; 1] = ["library"];
 
 /// Output that nobody has listened to yet; beyond this the oldest is dropped (it stays in the streams).
 const UNHEARD: usize = 1 << 20;
@@ -90,12 +88,6 @@ pub fn parse_type(name: &str) -> Result<EventKind, Error> {
         return Ok(*kind);
     }
     let names = || TYPES.iter().map(|(name, _)| *name);
-    if LATER.contains(&name) {
-        return Err(Error::NotYet {
-            what: format!("the event '{name}'"),
-            hint: Some(format!("events: {}", names().collect::<Vec<_>>().join(" "))),
-        });
-    }
     Err(Error::argument_hint(
         format!("there is no event '{name}'"),
         match nearest(name, names()) {

@@ -4,16 +4,21 @@
 use super::error::{Error, Result};
 use super::event::BreakpointHit;
 use super::info::BreakpointInfo;
-use super::request::{BreakpointKey, Where};
+use super::places::ResolvedBreakpoint;
+use super::request::{BreakpointKey, BreakpointSpec, Where};
 use super::session::Session;
+use crate::arch::debug_regs::{Slot, Trigger, Watch};
 use crate::base::addr::VirtAddr;
 use crate::base::id::BreakpointId;
-use std::collections::BTreeMap;
+use crate::tracee::stop::Slots;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
 pub(super) struct Breakpoints {
     by_id: BTreeMap<BreakpointId, Breakpoint>,
     last_id: u32,
+    /// Those that had no address when it was last looked.
+    pending: BTreeSet<BreakpointId>,
     internal: Vec<Internal>,
 }
 
@@ -22,6 +27,8 @@ struct Breakpoint {
     name: Option<String>,
     place: Where,
     addrs: Vec<VirtAddr>,
+    /// Set when debug registers watch the addresses instead of inserted traps.
+    slots: Option<Vec<Slot>>,
     enabled: bool,
     hits: u64,
     note: Option<String>,
@@ -34,6 +41,8 @@ pub(super) enum Internal {
     Main(VirtAddr),
     /// The program's entry: its libraries are loaded, breakpoints in them can be resolved.
     Loaded(VirtAddr),
+    /// Where the dynamic linker tells of every library that comes or goes (r_debug, <link.h>).
+    Libraries(VirtAddr),
     /// Where the present run wants to get.
     Goal(VirtAddr),
 }
@@ -41,7 +50,9 @@ pub(super) enum Internal {
 impl Internal {
     fn addr(self) -> VirtAddr {
         match self {
-            Self::Main(addr) | Self::Loaded(addr) | Self::Goal(addr) => addr,
+            Self::Main(addr) | Self::Loaded(addr) | Self::Libraries(addr) | Self::Goal(addr) => {
+                addr
+            }
         }
     }
 }
@@ -53,10 +64,47 @@ pub(super) enum Hit {
     Internal(Internal),
 }
 
+impl Breakpoint {
+    /// Whether an inserted trap at `addr` is its own.
+    fn is_at(&self, addr: VirtAddr) -> bool {
+        self.enabled && self.slots.is_none() && self.addrs.contains(&addr)
+    }
+
+    fn count(&mut self, id: BreakpointId) -> BreakpointHit {
+        self.hits += 1;
+        BreakpointHit {
+            id,
+            name: self.name.clone(),
+            hits: self.hits,
+        }
+    }
+}
+
 impl Breakpoints {
+    /// Counts the hits of everything that these debug registers watch.
+    pub(super) fn hit_slots(&mut self, slots: Slots) -> Vec<BreakpointHit> {
+        self.by_id
+            .iter_mut()
+            .filter(|(_, breakpoint)| {
+                let own = breakpoint.slots.iter().flatten();
+                own.into_iter()
+                    .any(|own| slots.iter().any(|slot| slot == *own))
+            })
+            .map(|(&id, breakpoint)| breakpoint.count(id))
+            .collect()
+    }
+
+    pub(super) fn uses_slot(&self, slot: Slot) -> bool {
+        let mut own = self
+            .by_id
+            .values()
+            .flat_map(|breakpoint| breakpoint.slots.iter().flatten());
+        own.any(|own| *own == slot)
+    }
+
     /// Whether a user's breakpoint is enabled there.
     pub(super) fn is_users(&self, addr: VirtAddr) -> bool {
-        let at = |breakpoint: &Breakpoint| breakpoint.enabled && breakpoint.addrs.contains(&addr);
+        let at = |breakpoint: &Breakpoint| breakpoint.is_at(addr);
         self.by_id.values().any(at)
     }
 
@@ -65,15 +113,8 @@ impl Breakpoints {
         let mut hits: Vec<Hit> = self
             .by_id
             .iter_mut()
-            .filter(|(_, breakpoint)| breakpoint.enabled && breakpoint.addrs.contains(&site))
-            .map(|(&id, breakpoint)| {
-                breakpoint.hits += 1;
-                Hit::User(BreakpointHit {
-                    id,
-                    name: breakpoint.name.clone(),
-                    hits: breakpoint.hits,
-                })
-            })
+            .filter(|(_, breakpoint)| breakpoint.is_at(site))
+            .map(|(&id, breakpoint)| Hit::User(breakpoint.count(id)))
             .collect();
         let internal = self.internal.iter().filter(|at| at.addr() == site);
         hits.extend(internal.copied().map(Hit::Internal));
@@ -115,49 +156,101 @@ impl Session {
     pub fn set_breakpoint(
         &mut self,
         place: &Where,
-        name: Option<String>,
+        spec: BreakpointSpec,
     ) -> Result<BreakpointInfo> {
-        if let Some(name) = &name
+        if let Some(name) = &spec.name
             && let Ok(id) = self.breakpoints.find(&BreakpointKey::Name(name.clone()))
         {
             return Err(Error::BadArgument(format!(
                 "the name '{name}' belongs to breakpoint {id}"
             )));
         }
-        let resolved = self.resolve_breakpoint(place)?;
-        let mut inserted = Vec::new();
-        for &addr in &resolved.addrs {
-            if let Err(error) = self.insert_trap(addr) {
-                for &addr in &inserted {
-                    self.drop_trap(addr);
-                }
-                return Err(error);
-            }
-            inserted.push(addr);
-        }
+        let resolved = match self.resolve_breakpoint(place) {
+            Ok(resolved) => resolved,
+            Err(Error::Symbols(error)) if spec.pending => ResolvedBreakpoint {
+                addrs: Vec::new(),
+                note: Some(format!("pending: {error}")),
+            },
+            Err(error) => return Err(error),
+        };
+        let mut breakpoint = Breakpoint {
+            name: spec.name,
+            place: place.clone(),
+            addrs: resolved.addrs,
+            slots: spec.hardware.then(Vec::new),
+            enabled: true,
+            hits: 0,
+            note: resolved.note,
+        };
+        self.arm(&mut breakpoint)?;
         self.breakpoints.last_id += 1;
         let id = BreakpointId::new(self.breakpoints.last_id);
-        self.breakpoints.by_id.insert(
-            id,
-            Breakpoint {
-                name,
-                place: place.clone(),
-                addrs: resolved.addrs,
-                enabled: true,
-                hits: 0,
-                note: resolved.note,
-            },
-        );
+        self.breakpoints.by_id.insert(id, breakpoint);
         self.breakpoint_info(id)
+    }
+
+    /// Has the process stop at every address of the breakpoint, or at none.
+    fn arm(&mut self, breakpoint: &mut Breakpoint) -> Result<()> {
+        let mut done = Vec::new();
+        let mut slots = Vec::new();
+        let mut result = Ok(());
+        for &addr in &breakpoint.addrs {
+            result = if breakpoint.slots.is_some() {
+                self.arm_slot(addr, &slots).map(|slot| slots.push(slot))
+            } else {
+                self.insert_trap(addr)
+            };
+            if result.is_err() {
+                break;
+            }
+            done.push(addr);
+        }
+        if result.is_ok() {
+            if let Some(own) = &mut breakpoint.slots {
+                *own = slots;
+            }
+            return Ok(());
+        }
+        for slot in slots {
+            self.free_slot(slot);
+        }
+        for addr in done {
+            self.drop_trap(addr);
+        }
+        result
+    }
+
+    fn arm_slot(&mut self, addr: VirtAddr, taken: &[Slot]) -> Result<Slot> {
+        let slot = self.unused_slot(taken)?;
+        let watch = Watch::new(addr, 1, Trigger::Execute);
+        self.stopped()?.set_watch(slot, watch)?;
+        Ok(slot)
+    }
+
+    fn free_slot(&mut self, slot: Slot) {
+        if let Ok(stopped) = self.stopped() {
+            // Emptying a register cannot be refused, unless the process is gone.
+            let _ = stopped.set_watch(slot, None);
+        }
+    }
+
+    fn disarm(&mut self, breakpoint: &mut Breakpoint) {
+        if let Some(slots) = &mut breakpoint.slots {
+            for slot in std::mem::take(slots) {
+                self.free_slot(slot);
+            }
+            return;
+        }
+        for addr in breakpoint.addrs.clone() {
+            self.drop_trap(addr);
+        }
     }
 
     pub fn remove_breakpoint(&mut self, key: &BreakpointKey) -> Result<()> {
         let id = self.breakpoints.find(key)?;
         self.not_running()?;
-        if let Some(gone) = self.breakpoints.by_id.remove(&id) {
-            for addr in gone.addrs {
-                self.drop_trap(addr);
-            }
+        if let Some(mut gone) = self.breakpoints.by_id.remove(&id) {
+            self.disarm(&mut gone);
         }
         Ok(())
     }
@@ -165,18 +258,23 @@ impl Session {
     pub fn enable_breakpoint(&mut self, key: &BreakpointKey, enabled: bool) -> Result<()> {
         let id = self.breakpoints.find(key)?;
         self.not_running()?;
-        let Some(breakpoint) = self.breakpoints.by_id.get_mut(&id) else {
+        // Taken out meanwhile: a trap that somebody else wants stays.
+        let Some(mut breakpoint) = self.breakpoints.by_id.remove(&id) else {
             return Ok(());
         };
-        breakpoint.enabled = enabled;
-        for addr in breakpoint.addrs.clone() {
-            if enabled {
-                self.insert_trap(addr)?;
-            } else {
-                self.drop_trap(addr);
+        let result = match (enabled, breakpoint.enabled) {
+            (true, false) => self.arm(&mut breakpoint),
+            (false, true) => {
+                self.disarm(&mut breakpoint);
+                Ok(())
             }
+            _ => Ok(()),
+        };
+        if result.is_ok() {
+            breakpoint.enabled = enabled;
         }
-        Ok(())
+        self.breakpoints.by_id.insert(id, breakpoint);
+        result
     }
 
     pub fn breakpoints(&mut self) -> Vec<BreakpointInfo> {
@@ -230,58 +328,97 @@ impl Session {
     /// The program is another one, or the same one anew: every breakpoint is resolved again. What cannot
     /// be, for now, waits until the start-up libraries are loaded.
     pub(super) fn rebind_breakpoints(&mut self) -> Result<()> {
-        let ids: Vec<BreakpointId> = self.breakpoints.by_id.keys().copied().collect();
-        let mut unresolved = false;
-        for id in ids {
-            unresolved |= !self.rebind(id);
-        }
-        if unresolved && let Some(entry) = self.program_entry() {
+        self.rebind_where(|_| true);
+        self.note_pending();
+        if let Some(entry) = self.program_entry() {
             self.set_internal(Internal::Loaded(entry))?;
         }
         Ok(())
     }
 
-    /// The libraries are there now.
-    pub(super) fn libraries_loaded(&mut self) {
-        self.clear_internal(|internal| matches!(internal, Internal::Loaded(_)));
-        self.forget_modules();
+    /// Libraries have come: what waited for them is resolved, and said.
+    pub(super) fn rebind_pending(&mut self) {
+        self.rebind_where(|breakpoint| breakpoint.addrs.is_empty());
+        let found = self
+            .breakpoints
+            .by_id
+            .iter()
+            .filter_map(|(id, breakpoint)| {
+                let addr = breakpoint.addrs.first()?;
+                let was_pending = self.breakpoints.pending.contains(id);
+                was_pending
+                    .then(|| format!("breakpoint {id} {} resolved: {addr}", breakpoint.place))
+            });
+        self.notes.extend(found);
+        self.note_pending();
+    }
+
+    /// Libraries have gone: what was in them waits for them to come back.
+    pub(super) fn unbind_unmapped(&mut self, is_mapped: impl Fn(VirtAddr) -> bool) {
+        let mut gone = Vec::new();
+        for (id, breakpoint) in &mut self.breakpoints.by_id {
+            let (kept, lost): (Vec<_>, Vec<_>) = breakpoint
+                .addrs
+                .iter()
+                .copied()
+                .partition(|addr| is_mapped(*addr));
+            if lost.is_empty() {
+                continue;
+            }
+            if kept.is_empty() {
+                self.notes.push(format!(
+                    "breakpoint {id} {} is pending again",
+                    breakpoint.place
+                ));
+                breakpoint.note = Some("pending: its library was unloaded".to_owned());
+            }
+            breakpoint.addrs = kept;
+            gone.extend(lost);
+        }
+        for addr in gone {
+            self.drop_trap(addr);
+        }
+        self.note_pending();
+    }
+
+    fn note_pending(&mut self) {
+        let ids = self.breakpoints.by_id.iter();
+        self.breakpoints.pending = ids
+            .filter(|(_, breakpoint)| breakpoint.addrs.is_empty())
+            .map(|(id, _)| *id)
+            .collect();
+    }
+
+    fn rebind_where(&mut self, wanted: impl Fn(&Breakpoint) -> bool) {
         let ids: Vec<BreakpointId> = self.breakpoints.by_id.keys().copied().collect();
         for id in ids {
-            let waits = |breakpoint: &Breakpoint| breakpoint.addrs.is_empty();
-            if self.breakpoints.by_id.get(&id).is_some_and(waits) {
-                self.rebind(id);
+            let Some(mut breakpoint) = self.breakpoints.by_id.remove(&id) else {
+                continue;
+            };
+            if wanted(&breakpoint) {
+                self.rebind(&mut breakpoint);
             }
+            self.breakpoints.by_id.insert(id, breakpoint);
         }
     }
 
-    /// Answers whether the breakpoint has an address now.
-    fn rebind(&mut self, id: BreakpointId) -> bool {
-        let Some(breakpoint) = self.breakpoints.by_id.get(&id) else {
-            return true;
-        };
-        let (place, enabled) = (breakpoint.place.clone(), breakpoint.enabled);
-        let (addrs, note) = match self.resolve_breakpoint(&place) {
-            Ok(resolved) => (resolved.addrs, resolved.note),
-            Err(error) => (Vec::new(), Some(format!("not resolved: {error}"))),
-        };
-        let mut kept = Vec::new();
-        let mut problem = None;
-        for addr in addrs {
-            match if enabled {
-                self.insert_trap(addr)
-            } else {
-                Ok(())
-            } {
-                Ok(()) => kept.push(addr),
-                Err(error) => problem = Some(format!("not inserted: {error}")),
+    fn rebind(&mut self, breakpoint: &mut Breakpoint) {
+        let resolved = match self.resolve_breakpoint(&breakpoint.place) {
+            Ok(resolved) => resolved,
+            Err(error) => {
+                breakpoint.addrs.clear();
+                breakpoint.note = Some(format!("pending: {error}"));
+                return;
             }
+        };
+        breakpoint.addrs = resolved.addrs;
+        breakpoint.note = resolved.note;
+        if breakpoint.enabled
+            && let Err(error) = self.arm(breakpoint)
+        {
+            breakpoint.addrs.clear();
+            breakpoint.note = Some(format!("not inserted: {error}"));
         }
-        let resolved = !kept.is_empty();
-        if let Some(breakpoint) = self.breakpoints.by_id.get_mut(&id) {
-            breakpoint.addrs = kept;
-            breakpoint.note = problem.or(note);
-        }
-        resolved
     }
 
     pub(super) fn set_internal(&mut self, internal: Internal) -> Result<()> {
@@ -304,6 +441,10 @@ impl Session {
         self.breakpoints.internal.clear();
         for breakpoint in self.breakpoints.by_id.values_mut() {
             breakpoint.addrs.clear();
+            if let Some(slots) = &mut breakpoint.slots {
+                slots.clear();
+            }
         }
+        self.note_pending();
     }
 }

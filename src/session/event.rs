@@ -72,6 +72,11 @@ pub enum Reason {
         child: Pid,
         kind: ForkKind,
     },
+    /// The dynamic linker has mapped a library, or is about to unmap it.
+    Library {
+        name: String,
+        loaded: bool,
+    },
     Thread {
         tid: Tid,
         started: bool,
@@ -159,6 +164,7 @@ pub enum EventKind {
     Output,
     Exec,
     Fork,
+    Library,
     Thread,
 }
 
@@ -187,6 +193,7 @@ impl Reason {
             Self::Exit { .. } | Self::Killed { .. } => Some(EventKind::Exit),
             Self::Exec { .. } => Some(EventKind::Exec),
             Self::Fork { .. } => Some(EventKind::Fork),
+            Self::Library { .. } => Some(EventKind::Library),
             Self::Thread { .. } => Some(EventKind::Thread),
             Self::Entry
             | Self::Attached

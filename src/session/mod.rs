@@ -9,6 +9,7 @@ pub mod event;
 mod goal;
 pub mod info;
 mod launch;
+mod libraries;
 mod places;
 mod reading;
 pub mod request;

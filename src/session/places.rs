@@ -439,6 +439,36 @@ impl Session {
         })
     }
 
+    /// Where the program's dynamic section is in memory; a static one has none.
+    pub(super) fn program_dynamic(&mut self) -> Option<VirtAddr> {
+        let program = self.fresh_modules().ok()?.iter().next()?;
+        program.image.dynamic().map(|at| program.bias.to_virt(at))
+    }
+
+    pub(super) fn module_names(&mut self) -> BTreeMap<VirtAddr, String> {
+        let Ok(modules) = self.fresh_modules() else {
+            return BTreeMap::new();
+        };
+        let named = modules.iter().filter_map(|module| {
+            let start = module.ranges().map(|range| range.start).min()?;
+            Some((start, module.name()))
+        });
+        named.collect()
+    }
+
+    pub(super) fn module_ranges(&mut self) -> Vec<AddrRange> {
+        let modules = self.fresh_modules();
+        modules.map_or_else(
+            |_| Vec::new(),
+            |modules| {
+                modules
+                    .iter()
+                    .flat_map(|module| module.ranges().collect::<Vec<_>>())
+                    .collect()
+            },
+        )
+    }
+
     pub(super) fn program_entry(&mut self) -> Option<VirtAddr> {
         let facts = self.stopped().ok()?.facts();
         facts.auxv(proc::AT_ENTRY).map(VirtAddr::new)

@@ -85,6 +85,16 @@ pub enum BreakpointKey {
     Name(String),
 }
 
+/// How a breakpoint is to be, beyond its place.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct BreakpointSpec {
+    pub name: Option<String>,
+    /// A place that does not exist yet is waited for.
+    pub pending: bool,
+    /// By a debug register, without a change of the code.
+    pub hardware: bool,
+}
+
 /// What to watch a place for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WatchSpec {

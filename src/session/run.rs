@@ -335,6 +335,10 @@ impl Session {
                     Hit::User(hit) => reasons.push(Reason::Breakpoint(hit)),
                     Hit::Internal(Internal::Main(_)) => reasons.push(Reason::Entry),
                     Hit::Internal(Internal::Goal(_)) => continue,
+                    Hit::Internal(Internal::Libraries(_)) => {
+                        reasons.extend(self.libraries_changed());
+                        continue;
+                    }
                     Hit::Internal(Internal::Loaded(_)) => {
                         self.libraries_loaded();
                         continue;
@@ -344,7 +348,9 @@ impl Session {
             }
         }
         if !stop.causes.slots.is_empty() {
-            let hits = self.watchpoints_hit(stop.causes.slots);
+            let mut hits = self.watchpoints_hit(stop.causes.slots);
+            let breakpoints = self.breakpoints.hit_slots(stop.causes.slots);
+            hits.extend(breakpoints.into_iter().map(Reason::Breakpoint));
             if !hits.is_empty() {
                 default = Verdict::Stop;
             }

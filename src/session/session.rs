@@ -6,6 +6,7 @@ use super::error::{AttachFault, Error, How, Result};
 use super::event::{Patience, Progress, Reason, State, StopEvent, Wants};
 use super::info::{OutputChunk, Started, Stream};
 use super::launch;
+use super::libraries::Linker;
 use super::places::Places;
 use super::request::{RunKind, RunRequest, SignalChoice, SpawnSpec};
 use super::snapshot::Snapshot;
@@ -50,6 +51,9 @@ pub struct Session {
     pub(super) breakpoints: Breakpoints,
     pub(super) watchpoints: Watchpoints,
     pub(super) places: Places,
+    pub(super) linker: Linker,
+    /// Whole lines worth saying that no call has answered with.
+    pub(super) notes: Vec<String>,
     policies: SignalPolicies,
     /// Of a process that is gone.
     pub(super) passed: Vec<Signal>,
@@ -89,6 +93,8 @@ impl Session {
             breakpoints: Breakpoints::default(),
             watchpoints: Watchpoints::default(),
             places: Places::default(),
+            linker: Linker::default(),
+            notes: Vec::new(),
             policies: SignalPolicies::default(),
             passed: Vec::new(),
         })
@@ -189,6 +195,7 @@ impl Session {
         self.spec = None;
         self.streams = Streams::default();
         let off = self.enter(stopped)?;
+        self.libraries_loaded();
         let event = self.begin_with(Reason::Attached);
         let mut notes: Vec<String> = notes.into_iter().chain(off).collect();
         notes.push("stdio of an attached process is not captured".to_owned());
@@ -353,6 +360,11 @@ impl Session {
             stopped.set_policy(signal, policy);
         }
         Ok(())
+    }
+
+    /// What happened that is worth a line: a pending breakpoint was resolved.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
     }
 
     /// Signals that were passed on without a stop and whose policy wants them told.

@@ -36,10 +36,8 @@ struct Watchpoint {
 const SEARCHED: u64 = 64 * 1024;
 
 impl Watchpoints {
-    fn free_slot(&self) -> Option<Slot> {
-        Slot::ALL
-            .into_iter()
-            .find(|slot| !self.by_id.values().any(|known| known.slot == Some(*slot)))
+    fn uses(&self, slot: Slot) -> bool {
+        self.by_id.values().any(|known| known.slot == Some(slot))
     }
 
     fn find(&self, key: &WatchpointKey) -> Result<WatchpointId> {
@@ -70,6 +68,21 @@ impl Watchpoints {
 }
 
 impl Session {
+    /// A debug register that nobody has, beside those in `taken`.
+    pub(super) fn unused_slot(&self, taken: &[Slot]) -> Result<Slot> {
+        let is_free = |slot: &Slot| {
+            !taken.contains(slot)
+                && !self.watchpoints.uses(*slot)
+                && !self.breakpoints.uses_slot(*slot)
+        };
+        Slot::ALL
+            .into_iter()
+            .find(is_free)
+            .ok_or_else(|| Error::NoSlot {
+                used: self.watchpoints.in_use(),
+            })
+    }
+
     pub fn set_watchpoint(&mut self, place: &Where, spec: WatchSpec) -> Result<WatchpointInfo> {
         if let Some(name) = &spec.name
             && let Ok(id) = self.watchpoints.find(&WatchpointKey::Name(name.clone()))
@@ -81,9 +94,7 @@ impl Session {
         let (addr, size) = self.watched_place(place)?;
         let width = spec.size.unwrap_or(size);
         let watch = watch(addr, width, spec.access)?;
-        let slot = self.watchpoints.free_slot().ok_or_else(|| Error::NoSlot {
-            used: self.watchpoints.in_use(),
-        })?;
+        let slot = self.unused_slot(&[])?;
         let value = self.watched_value(watch)?;
         self.stopped()?.set_watch(slot, Some(watch))?;
         self.watchpoints.last_id += 1;
@@ -310,9 +321,7 @@ impl Session {
         let (addr, _) = self.watched_place(&place)?;
         let watch = watch(addr, width, access)?;
         let value = self.watched_value(watch)?;
-        let slot = self.watchpoints.free_slot().ok_or_else(|| Error::NoSlot {
-            used: self.watchpoints.in_use(),
-        })?;
+        let slot = self.unused_slot(&[])?;
         self.stopped()?.set_watch(slot, Some(watch))?;
         if let Some(known) = self.watchpoints.by_id.get_mut(&id) {
             known.watch = watch;

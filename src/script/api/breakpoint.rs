@@ -7,7 +7,7 @@ use crate::script::convert::{self, Record};
 use crate::script::error::Error;
 use crate::script::raw::Call;
 use crate::session::info::BreakpointInfo;
-use crate::session::request::BreakpointKey;
+use crate::session::request::{BreakpointKey, BreakpointSpec};
 use crate::session::session::Session;
 use rquickjs::{Ctx, Value};
 
@@ -26,9 +26,15 @@ const OPTIONS: [&str; 8] = [
 fn set<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
     let place = convert::place(&call.arg(0), "breakpoint.set")?;
     let name = name_of(&call.arg(1))?;
-    let info = call
-        .host
-        .ask(|session| session.set_breakpoint(&place, name))?;
+    let info = call.host.ask(|session| {
+        session.set_breakpoint(
+            &place,
+            BreakpointSpec {
+                name,
+                ..BreakpointSpec::default()
+            },
+        )
+    })?;
     if let Some(note) = &info.note {
         call.host.payload(|payload| payload.note(note));
     }

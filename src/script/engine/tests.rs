@@ -291,7 +291,6 @@ fn what_comes_later_says_what_works_now() {
         "state.thread_local('x')",
         "state.locals",
         "breakpoint.set(1, {if: 'x'})",
-        "addEventListener('library', x => x)",
         "config.follow = 'child'",
     ] {
         let reply = engine().eval(&Program::new(program));
