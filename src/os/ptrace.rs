@@ -2,6 +2,7 @@
 //! kernel answers ESRCH. nix's wrappers are not used where a signal is passed: its enum ends at 31.
 #![allow(unsafe_code)]
 
+use crate::base::addr::VirtAddr;
 use crate::base::id::Tid;
 use crate::base::signal::Signal;
 use std::io;
@@ -84,22 +85,7 @@ pub fn set_registers(tid: Tid, words: &[u64; REGISTER_WORDS]) -> io::Result<()> 
 
 /// Debug register `number`: 0 to 3 addresses, 6 what triggered, 7 what is enabled.
 pub fn debug_register(tid: Tid, number: usize) -> io::Result<u64> {
-    let mut value = 0u64;
-    // The raw system call stores the word where `data` points, unlike the library's function.
-    // SAFETY: a live local of the word's size; the offset is within struct user.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_ptrace,
-            libc::PTRACE_PEEKUSER,
-            tid.raw(),
-            debug_register_offset(number),
-            std::ptr::from_mut(&mut value),
-        )
-    };
-    if result == -1 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(value)
+    peek(libc::PTRACE_PEEKUSER, tid, debug_register_offset(number))
 }
 
 pub fn set_debug_register(tid: Tid, number: usize, value: u64) -> io::Result<()> {
@@ -114,6 +100,44 @@ pub fn set_debug_register(tid: Tid, number: usize, value: u64) -> io::Result<()>
 
 fn debug_register_offset(number: usize) -> usize {
     std::mem::offset_of!(libc::user, u_debugreg) + number.min(7) * size_of::<u64>()
+}
+
+/// Replaces one byte in the memory of a stopped tracee, if it is the one expected there. Needs no file of
+/// /proc: a tracer may do this also to a process whose files it cannot open.
+pub fn replace_byte(tid: Tid, addr: VirtAddr, expected: u8, new: u8) -> io::Result<()> {
+    let addr = usize::try_from(addr.raw()).unwrap_or(usize::MAX);
+    // A whole word is moved, and an aligned one lies in one page.
+    let index = addr % size_of::<u64>();
+    let mut bytes = peek(libc::PTRACE_PEEKTEXT, tid, addr - index)?.to_ne_bytes();
+    if bytes[index] != expected {
+        return Ok(());
+    }
+    bytes[index] = new;
+    request(
+        libc::PTRACE_POKETEXT,
+        tid,
+        addr - index,
+        usize::from_ne_bytes(bytes),
+    )
+}
+
+fn peek(request: libc::c_uint, tid: Tid, addr: usize) -> io::Result<u64> {
+    let mut value = 0u64;
+    // The raw system call stores the word where `data` points, unlike the library's function.
+    // SAFETY: a live local of the word's size; a wrong address is an error of the kernel, not a fault.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_ptrace,
+            request,
+            tid.raw(),
+            addr,
+            std::ptr::from_mut(&mut value),
+        )
+    };
+    if result == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(value)
 }
 
 /// The number that comes with a ptrace event: a new tid, an old one, an exit status.

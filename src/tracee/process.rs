@@ -294,7 +294,7 @@ impl Process {
             wait::Event::Vfork => Ok(self.on_fork(tid, number, ForkKind::Vfork)),
             wait::Event::Clone => Ok(self.on_fork(tid, number, ForkKind::Clone)),
             wait::Event::VforkDone => {
-                self.sites.show(self.pid, &self.memory);
+                self.sites.show(self.pid, &self.memory, tid);
                 Ok(Happening::Quiet(tid))
             }
             wait::Event::Exec => self.on_exec(),
@@ -304,7 +304,7 @@ impl Process {
 
     fn on_fork(&mut self, tid: Tid, child: Tid, kind: ForkKind) -> Happening {
         if kind == ForkKind::Vfork {
-            self.sites.hide(&self.memory);
+            self.sites.hide(&self.memory, tid);
         }
         self.orphans.insert(child);
         let event = Event::Fork {
@@ -320,10 +320,7 @@ impl Process {
         if matches!(status, Status::Exited(_) | Status::Killed(_)) {
             return;
         }
-        match Memory::open(Pid::new(child.raw())) {
-            Ok(memory) => self.sites.lift_all(&memory),
-            Err(error) => log::warn!(target: "tracee", "memory of child {child}: {error}"),
-        }
+        self.sites.clean_copy(child);
         if let Some(pinned) = &self.pinned {
             pinned.release(child);
         }
@@ -506,8 +503,7 @@ impl Process {
     /// Lets go of every thread, in the state it is in. All must be in a ptrace-stop.
     pub(super) fn detach_all(&mut self) -> Result<()> {
         self.unpin();
-        self.sites.lift_all(&self.memory);
-        self.sites.clear(self.pid);
+        self.sites.remove_all(self.pid, &self.memory);
         self.over = true;
         let watched = !std::mem::take(&mut self.slots).is_empty();
         for tid in self.threads.tids() {

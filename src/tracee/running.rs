@@ -246,11 +246,9 @@ impl Running {
     }
 
     fn put_back(&mut self) {
-        if let Some(lifted) = self.lifted.take() {
+        if self.lifted.take().is_some() {
             let process = &mut *self.process;
-            process
-                .sites
-                .put_back(process.pid, &process.memory, lifted.site);
+            process.sites.put_back(process.pid, &process.memory);
         }
     }
 

@@ -96,11 +96,11 @@ impl Stopped {
         if readable < bytes.len() {
             return Err(unwritable(addr, bytes.len(), readable));
         }
-        process.sites.overwrite(process.pid, addr, &mut bytes);
-        process
-            .memory
-            .write(addr, &bytes)
-            .map_err(|done| unwritable(addr, bytes.len(), done))
+        let shielded = process.sites.shield(addr, bytes);
+        let result = process.memory.write(addr, &shielded);
+        let done = result.err().unwrap_or(bytes.len());
+        process.sites.adopt(process.pid, addr, &bytes[..done]);
+        result.map_err(|done| unwritable(addr, bytes.len(), done))
     }
 
     /// Puts a trap there. A thread that stands there already is past it.
@@ -229,7 +229,7 @@ impl Stopped {
     fn find_standing(&mut self) -> Result<VecDeque<Tid>> {
         let mut queue = VecDeque::new();
         for tid in self.process.threads.tids() {
-            if self.process.standing(tid)?.is_some() && !self.process.must_deliver_first(tid) {
+            if !self.process.must_deliver_first(tid) && self.process.standing(tid)?.is_some() {
                 queue.push_back(tid);
             }
         }
