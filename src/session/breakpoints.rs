@@ -436,7 +436,14 @@ impl Session {
         }
     }
 
-    /// The process is gone: nothing has an address any more, and hits count anew.
+    /// A new process: hits count anew.
+    pub(super) fn reset_hits(&mut self) {
+        for breakpoint in self.breakpoints.by_id.values_mut() {
+            breakpoint.hits = 0;
+        }
+    }
+
+    /// The process is gone: nothing has an address any more.
     pub(super) fn unbind_breakpoints(&mut self) {
         self.breakpoints.internal.clear();
         for breakpoint in self.breakpoints.by_id.values_mut() {

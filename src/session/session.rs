@@ -306,6 +306,7 @@ impl Session {
         self.previous = None;
         self.forget_modules();
         self.rebind_breakpoints()?;
+        self.reset_hits();
         Ok(self.rebind_watchpoints())
     }
 
