@@ -237,6 +237,9 @@ impl Session {
                         .selected
                         .filter(|tid| interrupted && stopped.tids().contains(tid));
                     self.settle(stopped, kept.unwrap_or(stop.tid));
+                    if stop.causes.event == Some(Event::Exec) {
+                        self.program_replaced()?;
+                    }
                     if !interrupted && let Some((event, _)) = self.report(stop, None)? {
                         return Ok(Progress::Done(self.completed(event)));
                     }
