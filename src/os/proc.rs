@@ -2,6 +2,8 @@
 
 use crate::base::addr::{AddrRange, VirtAddr};
 use crate::base::id::{Pid, Tid};
+use crate::base::signal::Signal;
+use crate::os::process::own_pid;
 use procfs::FromRead;
 use procfs::process::{MMPermissions, MMapPath, MemoryMaps, Process};
 use std::collections::HashMap;
@@ -160,6 +162,27 @@ pub fn is_asleep(pid: Pid, tid: Tid) -> bool {
         .is_ok_and(|stat| matches!(stat.state, 'S' | 'D'))
 }
 
+/// Whether the thread has ended, its status perhaps still to come.
+pub fn is_dead(pid: Pid, tid: Tid) -> bool {
+    !Process::new(pid.raw())
+        .and_then(|process| process.task_from_tid(tid.raw()))
+        .and_then(|task| task.stat())
+        .is_ok_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+}
+
+/// Whether this debugger traces the thread.
+pub fn is_traced_by_us(tid: Tid) -> bool {
+    identity(Pid::new(tid.raw())).is_some_and(|known| known.tracer == Some(own_pid()))
+}
+
+/// Whether a signal to this very thread is queued.
+pub fn is_pending(pid: Pid, tid: Tid, signal: Signal) -> bool {
+    Process::new(pid.raw())
+        .and_then(|process| process.task_from_tid(tid.raw()))
+        .and_then(|task| task.status())
+        .is_ok_and(|status| status.sigpnd >> (signal.number() - 1) & 1 == 1)
+}
+
 /// Who a process is, as far as a refused attach needs to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
@@ -203,7 +226,6 @@ pub fn sysctl(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::process::own_pid;
 
     #[test]
     fn this_process_is_as_expected() {

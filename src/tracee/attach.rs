@@ -136,10 +136,12 @@ pub(super) fn seize_threads(process: &mut Process) -> Result<bool> {
                 }
                 Err(source) if error::is_gone(&source) => {}
                 // Held already: its parent was seized before it was born (PTRACE_O_TRACECLONE).
-                Err(source) if error::is_not_permitted(&source) => {
+                Err(source) if error::is_not_permitted(&source) && proc::is_traced_by_us(tid) => {
                     process.threads.add(tid, ThreadState::Starting);
                     fresh = true;
                 }
+                // Its end has begun: the kernel refuses with EPERM too (ptrace_attach).
+                Err(_) if proc::is_dead(process.pid, tid) => {}
                 Err(source) => return Err(dead("attaching", tid, source)),
             }
         }

@@ -283,7 +283,10 @@ impl Process {
         let number = Tid::new(i32::try_from(message).unwrap_or(0));
         match event {
             wait::Event::Clone if proc::is_thread_of(self.pid, number) => {
-                self.threads.add(number, ThreadState::Starting);
+                // An attach may have found it before its parent told, and it may have stopped since.
+                if !self.threads.contains(number) {
+                    self.threads.add(number, ThreadState::Starting);
+                }
                 Ok(report_if(
                     self.report.threads,
                     tid,
