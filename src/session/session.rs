@@ -207,6 +207,7 @@ impl Session {
             self.halt()?;
         }
         self.streams.pump();
+        self.stopped()?.can_detach()?;
         let stopped = self.take_stopped()?;
         let tid = self.selected;
         stopped.detach()?;
@@ -305,8 +306,8 @@ impl Session {
         self.present = Rc::default();
         self.previous = None;
         self.forget_modules();
-        self.rebind_breakpoints()?;
         self.reset_hits();
+        self.rebind_breakpoints()?;
         Ok(self.rebind_watchpoints())
     }
 

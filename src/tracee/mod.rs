@@ -6,6 +6,7 @@
 //! `Stopped` is the witness of that. The numbered invariants I1 to I10 are in ARCHITECTURE.md.
 
 pub mod attach;
+mod delivery;
 pub mod emergency;
 pub mod error;
 mod hw_slots;

@@ -6,7 +6,7 @@ use super::hw_slots::HwSlots;
 use super::policy::SignalPolicies;
 use super::sites::Sites;
 use super::stop::{Causes, Event, Exit, ForkKind, Report, Stop};
-use super::threads::{Delivery, ThreadState, Threads, is_fault};
+use super::threads::{ThreadState, Threads};
 use super::trap::{self, Intent, Trap};
 use crate::arch::registers::Registers;
 use crate::base::addr::VirtAddr;
@@ -14,7 +14,7 @@ use crate::base::id::{Pid, Tid};
 use crate::base::signal::Signal;
 use crate::os::proc::{self, Facts};
 use crate::os::process::{self, Affinity};
-use crate::os::ptrace::{self, OnTracerExit, SigInfo};
+use crate::os::ptrace::{self, OnTracerExit};
 use crate::os::vm::Memory;
 use crate::os::wait::{self, Status};
 use std::collections::{BTreeSet, VecDeque};
@@ -67,9 +67,6 @@ pub(super) enum Happening {
     Stop(Stop),
     Ended(Exit),
 }
-
-/// Told without being wanted: bounded, the oldest are kept.
-const MAX_PASSED: usize = 100;
 
 impl Pinned {
     /// A thread that has chosen its processors itself meanwhile keeps them.
@@ -150,7 +147,8 @@ impl Process {
                 self.stopped(tid)?.group_stopped = true;
                 Ok(Happening::Quiet(tid))
             }
-            Status::EventStop | Status::Other(_) => {
+            Status::EventStop => self.on_event_stop(tid),
+            Status::Other(_) => {
                 self.stopped(tid)?;
                 Ok(Happening::Quiet(tid))
             }
@@ -159,7 +157,7 @@ impl Process {
     }
 
     /// The thread is in a ptrace-stop now. What it was doing before is the answer's old state.
-    fn stopped(&mut self, tid: Tid) -> Result<&mut super::threads::Thread> {
+    pub(super) fn stopped(&mut self, tid: Tid) -> Result<&mut super::threads::Thread> {
         if self.threads.get(tid)?.state == ThreadState::Starting && !self.slots.is_empty() {
             self.slots.apply(tid)?;
         }
@@ -171,6 +169,32 @@ impl Process {
         thread.in_delivery = false;
         thread.group_stopped = false;
         Ok(thread)
+    }
+
+    /// Stopped on request. The kernel looks at that before it looks at signals: a trap that the thread
+    /// has executed already may still be queued. It is fetched now, or it would come after its site was
+    /// removed, or kill a process that was let go.
+    fn on_event_stop(&mut self, tid: Tid) -> Result<Happening> {
+        let before = self.threads.get(tid)?.state;
+        let stray = self.stopped(tid)?.stray_trap;
+        let trapped = stray
+            || !self.slots.is_empty()
+            || (!self.sites.is_empty() && {
+                let pc = self.threads.registers(tid)?.pc();
+                self.sites.before(pc).is_some()
+            });
+        if trapped && proc::is_pending(self.pid, tid, Signal::TRAP) {
+            let intent = match before {
+                ThreadState::Running(intent) => intent,
+                _ => Intent::Run,
+            };
+            self.threads
+                .get_mut(tid)?
+                .start(ThreadState::Running(intent));
+            dead_is_fine(ptrace::cont(tid, None), "fetching the trap of", tid)?;
+            return Ok(Happening::Nothing);
+        }
+        Ok(Happening::Quiet(tid))
     }
 
     fn on_end(&mut self, tid: Tid, exit: Exit) -> Happening {
@@ -206,9 +230,8 @@ impl Process {
         };
         let slots = self.slots.take_triggered(tid)?;
         match trap::classify(info.code, intent, before_pc, stray, !slots.is_empty()) {
-            // A step over a system call that was interrupted traps late: once the thread goes on, but
-            // before the call is started again. The step that was asked for is still to come.
-            Trap::Step if stray && self.threads.registers(tid)?.restarts_syscall() => {
+            // The system call that was stepped over was interrupted and will start again: not done yet.
+            Trap::Step if trap::may_follow_syscall(info.code) && self.restarts(tid)? => {
                 self.threads.get_mut(tid)?.stray_trap = false;
                 Ok(Happening::Quiet(tid))
             }
@@ -247,31 +270,8 @@ impl Process {
         }
     }
 
-    fn on_signal(&mut self, tid: Tid, signal: Signal) -> Result<Happening> {
-        self.stopped(tid)?.in_delivery = true;
-        match gone_is_none(ptrace::siginfo(tid), "reading the siginfo of", tid)? {
-            Some(info) => self.deliver(tid, signal, info),
-            None => Ok(Happening::Nothing),
-        }
-    }
-
-    fn deliver(&mut self, tid: Tid, signal: Signal, info: SigInfo) -> Result<Happening> {
-        let policy = self.policies.of(signal);
-        self.threads.get_mut(tid)?.deliver = policy.pass.then_some(Delivery {
-            signal,
-            info: Some(info),
-            fresh: true,
-        });
-        if policy.stop {
-            return Ok(Happening::Stop(Stop {
-                tid,
-                causes: Causes::event(Event::Signal(signal, info)),
-            }));
-        }
-        if policy.print && self.passed.len() < MAX_PASSED {
-            self.passed.push(signal);
-        }
-        Ok(Happening::Quiet(tid))
+    fn restarts(&mut self, tid: Tid) -> Result<bool> {
+        Ok(self.threads.registers(tid)?.restarts_syscall())
     }
 
     fn on_event(&mut self, tid: Tid, event: wait::Event) -> Result<Happening> {
@@ -379,73 +379,17 @@ impl Process {
         let Some(site) = self.threads.get(tid)?.standing else {
             return Ok(None);
         };
-        if !self.sites.contains(site) {
+        if !self.sites.contains(site) || !self.threads.is_stopped(tid) {
             return Ok(None);
         }
-        let registers = self.threads.registers(tid)?;
+        let registers = match self.threads.registers(tid) {
+            Ok(registers) => registers,
+            Err(Error::TraceeGone { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
         let pc = registers.pc();
         let restarts = registers.restarts_syscall() && pc.checked_sub(2) == Some(site);
         Ok((pc == site || restarts).then_some(site))
-    }
-
-    /// Resumes one thread. What it still had to deliver goes with it.
-    pub(super) fn resume_thread(&mut self, tid: Tid, intent: Intent) -> Result<()> {
-        let thread = self.threads.get_mut(tid)?;
-        if thread.group_stopped {
-            thread.start(ThreadState::Listening);
-            return dead_is_fine(ptrace::listen(tid), "listening to", tid);
-        }
-        let delivery = thread.deliver.take();
-        let in_delivery = thread.in_delivery;
-        thread.start(ThreadState::Running(intent));
-        if intent == Intent::Run {
-            thread.standing = None;
-        }
-        let signal = match delivery {
-            None => None,
-            Some(delivery) if in_delivery => {
-                if let (Some(info), false) = (&delivery.info, delivery.fresh) {
-                    dead_is_fine(ptrace::set_siginfo(tid, info), "a held signal of", tid)?;
-                }
-                Some(delivery.signal)
-            }
-            // Not in a signal-delivery-stop: the kernel would forget a signal given here.
-            Some(delivery) => {
-                dead_is_fine(
-                    process::kill_thread(self.pid, tid, delivery.signal),
-                    "sending a signal to",
-                    tid,
-                )?;
-                None
-            }
-        };
-        match intent {
-            Intent::Step => dead_is_fine(ptrace::single_step(tid, signal), "stepping", tid),
-            Intent::Run => dead_is_fine(ptrace::cont(tid, signal), "resuming", tid),
-        }
-    }
-
-    /// Steps a thread off the trap it stands on; a signal on its way waits until that is done.
-    pub(super) fn step_holding_signals(&mut self, tid: Tid) -> Result<()> {
-        let thread = self.threads.get_mut(tid)?;
-        let held = thread.deliver.take().map(|delivery| Delivery {
-            fresh: false,
-            ..delivery
-        });
-        let result = self.resume_thread(tid, Intent::Step);
-        if let Ok(thread) = self.threads.get_mut(tid) {
-            thread.deliver = held;
-        }
-        result
-    }
-
-    /// A fault's own signal cannot wait: the instruction would only fault again.
-    pub(super) fn must_deliver_first(&self, tid: Tid) -> bool {
-        self.threads.get(tid).is_ok_and(|thread| {
-            thread
-                .deliver
-                .is_some_and(|delivery| delivery.info.as_ref().is_some_and(is_fault))
-        })
     }
 
     /// Puts a thread that is stepped on this processor: the switch to it and back is three times cheaper
@@ -495,12 +439,55 @@ impl Process {
         Ok(())
     }
 
-    pub(super) fn kill(&self) -> Result<()> {
-        dead_is_fine(
-            process::kill(self.pid, Signal::KILL),
-            "killing",
-            self.pid.leader(),
-        )
+    /// Threads that still have to stop before the process stands still. One that waits in vfork(2) for its
+    /// child cannot be reached and executes nothing: it only counts when no other could be looked at.
+    pub(super) fn moving(&self) -> Vec<Tid> {
+        let all_wait = self.threads.stopped().is_empty();
+        self.threads
+            .iter()
+            .filter(|(tid, thread)| match thread.state {
+                ThreadState::Running(_) => all_wait || !self.sites.is_hidden_for(*tid),
+                ThreadState::Listening | ThreadState::Starting => true,
+                ThreadState::Stopped | ThreadState::Gone => false,
+            })
+            .map(|(tid, _)| tid)
+            .collect()
+    }
+
+    /// Threads that have ended without a word: a leader is only reported after all others (ptrace(2),
+    /// "Death under ptrace").
+    pub(super) fn bury(&mut self) {
+        for tid in self.moving() {
+            if proc::is_dead(self.pid, tid)
+                && let Ok(thread) = self.threads.get_mut(tid)
+            {
+                thread.state = ThreadState::Gone;
+            }
+        }
+    }
+
+    /// A call has found the thread gone (I10): its status follows.
+    pub(super) fn mark_gone(&mut self, tid: Tid) {
+        if let Ok(thread) = self.threads.get_mut(tid) {
+            thread.state = ThreadState::Gone;
+        }
+    }
+
+    /// Forked children that are still to be let go.
+    pub(super) fn has_orphans(&self) -> bool {
+        !self.orphans.is_empty()
+    }
+
+    pub(super) fn kill(&mut self) -> Result<()> {
+        let leader = self.pid.leader();
+        // Nobody will be told of them any more.
+        self.pending.clear();
+        let killed = process::kill(self.pid, Signal::KILL);
+        if gone_is_none(killed, "killing", leader)?.is_none() {
+            // Reaped already, by a wait for another process: what its status was is lost.
+            self.early.push((leader, Status::Killed(Signal::KILL)));
+        }
+        Ok(())
     }
 
     /// Lets go of every thread, in the state it is in. All must be in a ptrace-stop.
@@ -514,12 +501,7 @@ impl Process {
             if watched {
                 self.slots.apply(tid)?;
             }
-            let thread = self.threads.get_mut(tid)?;
-            let signal = thread
-                .deliver
-                .take()
-                .filter(|_| thread.in_delivery)
-                .map(|delivery| delivery.signal);
+            let signal = self.hand_over(tid)?;
             dead_is_fine(ptrace::detach(tid, signal), "detaching", tid)?;
         }
         Ok(())
@@ -566,7 +548,11 @@ pub(super) fn dead_is_fine(
     gone_is_none(result, doing, tid).map(|_| ())
 }
 
-fn gone_is_none<T>(result: std::io::Result<T>, doing: &'static str, tid: Tid) -> Result<Option<T>> {
+pub(super) fn gone_is_none<T>(
+    result: std::io::Result<T>,
+    doing: &'static str,
+    tid: Tid,
+) -> Result<Option<T>> {
     match result.map_err(error::ptrace(doing, tid)) {
         Ok(value) => Ok(Some(value)),
         Err(Error::TraceeGone { .. }) => Ok(None),

@@ -42,7 +42,6 @@ pub(super) enum Mode {
 #[derive(Clone, Copy, Debug)]
 struct Lifted {
     tid: Tid,
-    site: VirtAddr,
     since: Instant,
 }
 
@@ -86,6 +85,8 @@ const YIELDS: u32 = 64;
 const QUIET_EVENTS: u32 = 64;
 /// How long a thread may take to stop when asked to, before it is called unstoppable.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a thread may be silent before it is asked whether it is alive.
+const BURIAL: Duration = Duration::from_millis(20);
 /// From when on a thread that is being stepped off a trap may be waiting in the kernel.
 const STEP_OFF_PATIENCE: Duration = Duration::from_millis(100);
 
@@ -112,34 +113,32 @@ impl Running {
         match self.mode {
             Mode::Dying => Ok(()),
             Mode::All => self.go_on(),
-            Mode::Step(tid) => {
-                if let Some(site) = self.process.standing(tid)? {
+            Mode::Step(tid) => match self.process.standing(tid)? {
+                Some(site) if !self.process.must_deliver_first(tid) => {
                     self.lift(tid, site);
+                    self.process.step_holding_signals(tid)
                 }
-                self.process.resume_thread(tid, Intent::Step)
-            }
+                _ => self.process.resume_thread(tid, Intent::Step),
+            },
         }
     }
 
     /// Waits for something to report. Every status of every thread is consumed here and nowhere else.
     pub fn wait(mut self, until: &Until<'_>) -> Result<Outcome> {
         if let Some(stop) = self.process.pending.pop_front() {
-            return Ok(self.all_stopped(stop));
+            // What could not be stopped the last time may still move.
+            return self.stop_all(stop, until.children);
         }
         for _ in 0..QUIET_EVENTS {
             let (tid, status) = match self.next_status(until)? {
                 Ok(next) => next,
                 Err(pause) => return Ok(Outcome::Still(self, pause)),
             };
-            match self.process.on_status(tid, status)? {
+            match self.take_status(tid, status)? {
                 Happening::Ended(exit) => return Ok(self.ended(exit)),
                 Happening::Nothing => {}
                 Happening::Quiet(tid) => self.quiet(tid)?,
-                Happening::Stop(stop) => {
-                    if let Some(stop) = self.filter(stop)? {
-                        return self.stop_all(stop, until.children);
-                    }
-                }
+                Happening::Stop(stop) => return self.stop_all(stop, until.children),
             }
         }
         Ok(Outcome::Still(self, Pause::Ready))
@@ -165,16 +164,33 @@ impl Running {
         Ok(self)
     }
 
+    /// What a status came to, less what only this layer wanted to know. A thread that turns out to be dead
+    /// (I10) is no news: its status follows.
+    fn take_status(&mut self, tid: Tid, status: Status) -> Result<Happening> {
+        let happening = self.process.on_status(tid, status);
+        let filtered = happening.and_then(|happening| match happening {
+            Happening::Stop(stop) => Ok(self
+                .filter(stop)?
+                .map_or(Happening::Nothing, Happening::Stop)),
+            other => Ok(other),
+        });
+        match filtered {
+            Err(Error::TraceeGone { tid, .. }) => {
+                self.process.mark_gone(tid);
+                Ok(Happening::Nothing)
+            }
+            other => other,
+        }
+    }
+
     /// A thread that has stopped for nothing worth telling goes on as the mode says.
     fn quiet(&mut self, tid: Tid) -> Result<()> {
         if self.stopping || self.mode == Mode::Dying {
             return Ok(());
         }
         match (self.mode, self.lifted) {
+            (_, Some(lifted)) if lifted.tid == tid => self.process.step_holding_signals(tid),
             (Mode::Step(only), _) if only == tid => self.process.resume_thread(tid, Intent::Step),
-            (Mode::All, Some(lifted)) if lifted.tid == tid => {
-                self.process.step_holding_signals(tid)
-            }
             (Mode::All, None) => self.process.resume_thread(tid, Intent::Run),
             // A thread born while another one is stepped stands still like all the rest.
             _ => Ok(()),
@@ -240,7 +256,6 @@ impl Running {
         self.process.sites.lift(&self.process.memory, site);
         self.lifted = Some(Lifted {
             tid,
-            site,
             since: Instant::now(),
         });
     }
@@ -263,6 +278,11 @@ impl Running {
             && proc::is_asleep(self.process.pid, lifted.tid);
         if waits {
             self.put_back();
+            // Signals held back for it are due now: one may be what the system call waits for.
+            let thread = self.process.threads.get(lifted.tid);
+            if thread.is_ok_and(|thread| !thread.held.is_empty()) {
+                self.process.interrupt_thread(lifted.tid)?;
+            }
             self.go_on()?;
         }
         Ok(())
@@ -332,32 +352,44 @@ impl Running {
     /// Brings every thread to a stop, keeps what they report meanwhile, and reports `stop`.
     fn stop_all(mut self, stop: Stop, children: &ChildEvents) -> Result<Outcome> {
         self.stopping = true;
-        for tid in self.process.threads.moving() {
+        for tid in self.process.moving() {
             self.process.interrupt_thread(tid)?;
         }
-        let until = Until {
-            children,
-            deadline: Some(Instant::now() + STOP_PATIENCE),
-            patience: None,
-            waker: None,
-            fds: &Vec::new,
-        };
-        while !self.process.threads.moving().is_empty() {
-            let Ok((tid, status)) = self.next_status(&until)? else {
-                return Ok(self.unstoppable(stop));
+        let patience = Instant::now() + STOP_PATIENCE;
+        while self.is_unsettled() {
+            let until = Until {
+                children,
+                deadline: Some(patience.min(Instant::now() + BURIAL)),
+                patience: None,
+                waker: None,
+                fds: &Vec::new,
             };
-            match self.process.on_status(tid, status)? {
+            let Ok((tid, status)) = self.next_status(&until)? else {
+                self.process.bury();
+                if self.is_unsettled() && Instant::now() >= patience {
+                    return Ok(self.unstoppable(stop));
+                }
+                continue;
+            };
+            match self.take_status(tid, status)? {
                 Happening::Ended(exit) => return Ok(self.ended(exit)),
                 Happening::Nothing | Happening::Quiet(_) => {}
-                Happening::Stop(late) => {
-                    if let Some(late) = self.filter(late)? {
-                        self.process.pending.push_back(late);
-                    }
-                }
+                Happening::Stop(late) => self.process.pending.push_back(late),
             }
         }
-        self.put_back();
         Ok(self.all_stopped(stop))
+    }
+
+    /// Somebody still moves, or a forked child that has our traps in its memory was not seen yet.
+    fn is_unsettled(&self) -> bool {
+        let threads = &self.process.threads;
+        let stepped_waits = match self.mode {
+            Mode::Step(tid) => threads
+                .get(tid)
+                .is_ok_and(|thread| matches!(thread.state, ThreadState::Running(_))),
+            Mode::All | Mode::Dying => false,
+        };
+        stepped_waits || !self.process.moving().is_empty() || self.process.has_orphans()
     }
 
     /// Some thread does not stop. The event is kept for when it does.
@@ -376,14 +408,10 @@ impl Running {
         if stop.causes == Causes::event(Event::Interrupted) {
             match (self.process.pending.pop_front(), self.mode) {
                 (Some(real), _) => stop = real,
-                (None, Mode::Step(tid)) => stop.tid = tid,
+                (None, Mode::Step(tid)) if self.process.threads.is_stopped(tid) => stop.tid = tid,
                 (None, _) => {
-                    let alive = self
-                        .process
-                        .threads
-                        .iter()
-                        .find(|(_, thread)| thread.state == ThreadState::Stopped);
-                    stop.tid = alive.map_or(stop.tid, |(tid, _)| tid);
+                    let alive = self.process.threads.stopped();
+                    stop.tid = alive.first().copied().unwrap_or(stop.tid);
                 }
             }
         }

@@ -6,7 +6,7 @@ use super::policy::SignalPolicy;
 use super::process::Process;
 use super::running::{Mode, Running};
 use super::stop::Report;
-use super::threads::Delivery;
+use super::threads::{Delivery, Thread, ThreadState};
 use crate::arch::debug_regs::{Slot, Watch};
 use crate::arch::registers::Registers;
 use crate::base::addr::VirtAddr;
@@ -64,8 +64,9 @@ impl Stopped {
         self.process.on_tracer_exit == OnTracerExit::Kill
     }
 
+    /// Threads that can be looked at: not a leader that has ended, nor one that waits in vfork(2).
     pub fn tids(&self) -> Vec<Tid> {
-        self.process.threads.tids()
+        self.process.threads.stopped()
     }
 
     pub fn registers(&mut self, tid: Tid) -> Result<&Registers> {
@@ -88,9 +89,8 @@ impl Stopped {
 
     /// Writes through page protections. Inserted traps stay; the bytes under them change.
     pub fn write_memory(&mut self, addr: VirtAddr, bytes: &[u8]) -> Result<()> {
-        let mut bytes = bytes.to_vec();
         let process = &mut *self.process;
-        // Tried out first: an error must not leave half of the bytes, nor their originals, changed.
+        // Tried out first: an error should not leave half of the bytes changed.
         let mut present = vec![0; bytes.len()];
         let readable = process.memory.read_partial(addr, &mut present);
         if readable < bytes.len() {
@@ -107,8 +107,10 @@ impl Stopped {
     pub fn insert_site(&mut self, addr: VirtAddr) -> Result<()> {
         let process = &mut *self.process;
         process.sites.insert(process.pid, &process.memory, addr)?;
-        for tid in process.threads.tids() {
-            if process.threads.registers(tid)?.pc() == addr {
+        for tid in process.threads.stopped() {
+            // One that was killed meanwhile (I10) stands nowhere.
+            let stands = process.threads.registers(tid).is_ok_and(|r| r.pc() == addr);
+            if stands {
                 process.threads.get_mut(tid)?.standing = Some(addr);
             }
         }
@@ -159,12 +161,14 @@ impl Stopped {
     /// The signal that the thread's next resume delivers.
     pub fn delivery(&self, tid: Tid) -> Option<Signal> {
         let thread = self.process.threads.get(tid).ok()?;
-        thread.deliver.map(|delivery| delivery.signal)
+        let next = thread.deliver.as_ref().or(thread.held.back());
+        next.map(|delivery| delivery.signal)
     }
 
     /// Has the next resume deliver this signal instead, or none.
     pub fn set_delivery(&mut self, tid: Tid, signal: Option<Signal>) -> Result<()> {
         let thread = self.process.threads.get_mut(tid)?;
+        thread.deliver = thread.deliver.or_else(|| thread.held.pop_back());
         match (signal, thread.deliver) {
             (Some(signal), Some(present)) if present.signal == signal => {}
             (signal, _) => {
@@ -246,13 +250,24 @@ impl Stopped {
         Running::new(self.process, Mode::All, VecDeque::new())
     }
 
+    /// Whether every thread can be let go: not one that waits for its vfork child.
+    pub fn can_detach(&self) -> Result<()> {
+        let waits = |thread: &Thread| matches!(thread.state, ThreadState::Running(_));
+        if self.process.threads.iter().any(|(_, thread)| waits(thread)) {
+            return Err(Error::Unstoppable {
+                pid: self.process.pid,
+            });
+        }
+        Ok(())
+    }
+
     /// Lets every thread go, with its original code and the signal it has coming.
     pub fn detach(mut self) -> Result<()> {
         self.process.detach_all()
     }
 
     /// Ends the process. `wait` on the answer until it is gone.
-    pub fn kill(self) -> Result<Running> {
+    pub fn kill(mut self) -> Result<Running> {
         self.process.kill()?;
         Ok(Running::new(self.process, Mode::Dying, VecDeque::new()))
     }

@@ -6,14 +6,19 @@ use crate::arch::registers::Registers;
 use crate::base::addr::VirtAddr;
 use crate::base::id::Tid;
 use crate::base::signal::Signal;
+use crate::os::process;
 use crate::os::ptrace::{self, SigInfo};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) state: ThreadState,
-    /// The signal that its next resume delivers (I5).
+    /// The signal it is stopped with, for its next resume (I5).
     pub(super) deliver: Option<Delivery>,
+    /// Signals of earlier stops that had to wait, oldest first: they come before `deliver`.
+    pub(super) held: VecDeque<Delivery>,
+    /// Signals sent to it anew: when they arrive they were told already, and get their siginfo back.
+    pub(super) resent: VecDeque<Delivery>,
     /// The inserted trap whose instruction it still has to execute.
     pub(super) standing: Option<VirtAddr>,
     /// A step was ended by something else, so its trap may still come (I6).
@@ -77,6 +82,8 @@ impl Threads {
             Thread {
                 state,
                 deliver: None,
+                held: VecDeque::new(),
+                resent: VecDeque::new(),
                 standing: None,
                 stray_trap: false,
                 in_delivery: false,
@@ -116,16 +123,17 @@ impl Threads {
         self.by_tid.keys().copied().collect()
     }
 
-    /// Threads that still have to stop before the process stands still.
-    pub(super) fn moving(&self) -> Vec<Tid> {
-        self.iter()
-            .filter(|(_, thread)| {
-                matches!(
-                    thread.state,
-                    ThreadState::Running(_) | ThreadState::Listening | ThreadState::Starting
-                )
-            })
-            .map(|(tid, _)| tid)
+    pub(super) fn is_stopped(&self, tid: Tid) -> bool {
+        self.by_tid
+            .get(&tid)
+            .is_some_and(|thread| thread.state == ThreadState::Stopped)
+    }
+
+    /// Threads that can be looked at.
+    pub(super) fn stopped(&self) -> Vec<Tid> {
+        self.tids()
+            .into_iter()
+            .filter(|tid| self.is_stopped(*tid))
             .collect()
     }
 
@@ -154,5 +162,17 @@ impl Thread {
     pub(super) fn start(&mut self, state: ThreadState) {
         self.state = state;
         self.registers = None;
+    }
+
+    /// The signal it is stopped with, if that is one which `hand_over` had sent anew.
+    pub(super) fn take_resent(&mut self, signal: Signal, info: &SigInfo) -> Option<Delivery> {
+        const SI_TKILL: i32 = -6;
+        // In another pid namespace than ours the sender is 0.
+        let ours = info.code == SI_TKILL && [0, process::own_pid().raw()].contains(&info.pid);
+        let index = self
+            .resent
+            .iter()
+            .position(|sent| ours && sent.signal == signal)?;
+        self.resent.remove(index)
     }
 }

@@ -36,6 +36,11 @@ pub(super) const fn needs_pc(code: i32) -> bool {
     code == SI_KERNEL
 }
 
+/// Does this trap look the same after an instruction and after an interrupted system call?
+pub(super) const fn may_follow_syscall(code: i32) -> bool {
+    code == TRAP_BRKPT
+}
+
 /// `before_pc` is the address of the byte in front of the pc when an inserted trap stands there.
 pub(super) fn classify(
     code: i32,
