@@ -154,12 +154,12 @@ pub fn is_thread_of(pid: Pid, tid: Tid) -> bool {
     std::fs::symlink_metadata(format!("/proc/{pid}/task/{tid}")).is_ok()
 }
 
-/// Whether the kernel has put the thread to sleep: it waits, and executes nothing.
+/// Whether the kernel has put the thread to sleep, or keeps it stopped: it executes nothing.
 pub fn is_asleep(pid: Pid, tid: Tid) -> bool {
     Process::new(pid.raw())
         .and_then(|process| process.task_from_tid(tid.raw()))
         .and_then(|task| task.stat())
-        .is_ok_and(|stat| matches!(stat.state, 'S' | 'D'))
+        .is_ok_and(|stat| matches!(stat.state, 'S' | 'D' | 'T' | 't'))
 }
 
 /// Whether the thread has ended, its status perhaps still to come.

@@ -8,7 +8,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// SIGKILL can end a stop at any time (I10): not a fault of anybody.
-    #[error("thread {tid} is gone while {doing}")]
+    #[error("{doing} thread {tid}: it has been killed")]
     TraceeGone { tid: Tid, doing: &'static str },
     #[error("ptrace {doing} thread {tid}: {}", describe(source))]
     Ptrace {
