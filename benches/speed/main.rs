@@ -4,6 +4,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)] // a bench program
 
+mod engine;
 mod floor;
 mod repl;
 mod table;
@@ -19,10 +20,18 @@ const ROUNDS: usize = 7;
 /// How long one measurement of a rate lasts.
 const SLICE: Duration = Duration::from_millis(400);
 
+/// The argument with which this program measures itself in a fresh process.
+const ENGINE: &str = "engine";
+
 fn main() {
+    if std::env::args().any(|argument| argument == ENGINE) {
+        println!("{}", engine::creation_ms());
+        return;
+    }
     let floor = Floor::build();
     let rows = [
         start_up(),
+        engine_creation(),
         first_stop(&floor),
         steps(&floor),
         hits(&floor),
@@ -68,6 +77,22 @@ fn start_up() -> Row {
         floor: Some(floor),
         product,
         goal: Goal::AtMost(10.0),
+    }
+}
+
+/// A process makes one engine, before any other thread: so a process each.
+fn engine_creation() -> Row {
+    let this = std::env::current_exe().unwrap();
+    let times = (0..ROUNDS).map(|_| {
+        let output = std::process::Command::new(&this).arg(ENGINE).output();
+        let text = String::from_utf8(output.unwrap().stdout).unwrap();
+        text.trim().parse().expect("a number of milliseconds")
+    });
+    Row {
+        work: "JS engine creation, ms",
+        floor: None,
+        product: median(times.collect()),
+        goal: Goal::AtMost(2.0),
     }
 }
 
