@@ -69,11 +69,18 @@ interface StopEvent {
 /** Breakpoints. A function name means the line after its prologue, "*main" the entry itself. */
 declare const breakpoint: {
   /** Sets one and answers its id. throws no_symbol no_location bad_address ambiguous */
-  set(where: Where, name?: string | {name?: string}): number;
+  set(where: Where, name?: string | {
+    name?: string;
+    thread?: number;                        // tid: hits of other threads do not count
+    if?: string | ((e: DebugEvent) => any); // false: the hit does not count. In a text: e state registers flags hits
+    hits?: number | string;                 // 3 '3' '>=3' '%3': only these hits stop and are heard
+    log?: string;                           // 'x={expression}' prints and goes on; {{ and }} are braces
+    once?: boolean; temporary?: boolean;    // removed when it has stopped
+  }): number;
   /** Removes it. throws no_breakpoint */
   remove(id_or_name: number | string): void;
-  /** All of them: id name where addr symbol line hits enabled. */
-  list(): {id: number; name: string | null; where: string; addr: Int | null; symbol: string | null; line: string | null; hits: Int; enabled: boolean; addrs?: Int[]}[];
+  /** All of them: id name where addr symbol line hits enabled, options when there are any. */
+  list(): {id: number; name: string | null; where: string; addr: Int | null; symbol: string | null; line: string | null; hits: Int; enabled: boolean; options?: string; addrs?: Int[]}[];
   /** Switches it on. throws no_breakpoint */
   enable(id_or_name: number | string): void;
   /** Switches it off; hits stay. throws no_breakpoint */
@@ -82,10 +89,10 @@ declare const breakpoint: {
 /** The processor's four watches, on every thread. Writes by system calls are seen at the next stop (by_kernel). */
 declare const watchpoint: {
   /** Watches 1, 2, 4 or 8 aligned bytes: the symbol's size, or 8. 'w' (default): every write, also of an equal value; 'r': reads; 'rw': both. Errors: no_slot, bad_argument, bad_address. */
-  set(where: Where, access?: 'r' | 'w' | 'rw', name?: string | {name?: string; size?: 1 | 2 | 4 | 8}): number;
+  set(where: Where, access?: 'r' | 'w' | 'rw', name?: string | {name?: string; size?: 1 | 2 | 4 | 8; if?: string | ((e: DebugEvent) => any)}): number;
   /** Frees its debug register. */
   remove(id_or_name: number | string): void;
-  /** {id, name, where, addr, size, access, value (last seen), hits, active}. */
+  /** {id, name, where, addr, size, access, value (last seen), hits, active, options?}. */
   list(): object[];
 };
 /** What happens to signals. */

@@ -3,19 +3,16 @@
 //! A listener may run the debuggee itself; the outer run then goes on from where that left it, or
 //! ends with it. No borrow of the session is held while a listener runs.
 
+use super::conditions::{self, Screened};
+use super::delivery::{hear, judge};
 use super::error::Error;
-use super::events;
 use super::host::Host;
-use super::listeners::StepEvent;
-use super::raw::view::Source;
-use super::raw::{self, text};
 use super::report;
-use crate::session::event::{EventKind, Patience, Progress, Reason, State, StopEvent, Verdict};
+use crate::session::event::{Patience, Progress, Reason, State, StopEvent, Verdict};
 use crate::session::request::RunRequest;
 use crate::session::run::Run;
-use rquickjs::{Ctx, Function, Persistent, Value};
+use rquickjs::Ctx;
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// How deep listeners may run the debuggee from within each other.
@@ -45,7 +42,12 @@ impl Background {
         self.finished.take();
     }
 
-    /// Whether the program was ended on request; asking forgets it.
+    /// Whether the program was ended on request.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.get()
+    }
+
+    /// The same; asking forgets it.
     pub fn take_interrupted(&self) -> bool {
         self.interrupted.replace(false)
     }
@@ -64,6 +66,7 @@ enum Driven {
 
 /// Runs the debuggee until something ends that.
 pub fn run(ctx: &Ctx<'_>, host: &Host, request: RunRequest) -> Result<StopEvent, Error> {
+    allowed(host)?;
     if host.listeners.depth() >= MAX_DEPTH {
         return Err(Error::TooDeep(MAX_DEPTH));
     }
@@ -74,11 +77,19 @@ pub fn run(ctx: &Ctx<'_>, host: &Host, request: RunRequest) -> Result<StopEvent,
     end_if_interrupted(host, outcome?)
 }
 
+/// A condition or a log looks; it does not run.
+fn allowed(host: &Host) -> Result<(), Error> {
+    if host.conditions.is_judging() {
+        return Err(Error::Judging);
+    }
+    Ok(())
+}
+
 fn run_through(ctx: &Ctx<'_>, host: &Host, request: RunRequest) -> Result<StopEvent, Error> {
     let mut run = host.ask(|session| session.begin(request))?;
     match drive(ctx, host, &mut run, Patience::Event)? {
         // Not with this patience; the debuggee must not be left running without an owner.
-        Driven::Pending => host.ask(|session| session.interrupt_run(&mut run)),
+        Driven::Pending => stop(ctx, host, &mut run),
         driven => conclude(host, run, driven),
     }
 }
@@ -127,42 +138,95 @@ pub fn tell_finished(host: &Host) {
 fn drive(ctx: &Ctx<'_>, host: &Host, run: &mut Run, patience: Patience) -> Result<Driven, Error> {
     loop {
         let wants = host.listeners.wants();
-        let progress = host.ask(|session| session.advance(run, wants, patience))?;
-        match progress {
-            Progress::Event { event, default } => {
-                let verdict = hear(ctx, host).and_then(|_| judge(ctx, host, &event, default));
-                let latest = latest_of(host, event);
-                match verdict {
-                    Err(error) => return Ok(Driven::Threw(latest, error)),
-                    Ok(_) if !is_stopped(host) => return Ok(Driven::Over(latest)),
-                    Ok(Verdict::Stop) => return Ok(Driven::Stop(latest)),
-                    Ok(Verdict::Continue) => {}
-                }
-            }
-            Progress::Done(event) => {
-                host.pull_output();
-                let verdict = hear(ctx, host).and_then(|_| judge(ctx, host, &event, Verdict::Stop));
-                let latest = latest_of(host, event);
-                return Ok(match verdict {
-                    Err(error) => Driven::Threw(latest, error),
-                    Ok(_) => Driven::Over(latest),
-                });
-            }
-            Progress::Output => {
-                host.pull_output();
-                let verdict = hear(ctx, host);
-                if !matches!(verdict, Ok(Some(Verdict::Stop)) | Err(_)) {
-                    continue;
-                }
-                let event = host.ask(|session| session.interrupt_run(run))?;
-                return Ok(match verdict {
-                    Err(error) => Driven::Threw(event, error),
-                    Ok(_) => Driven::Over(event),
-                });
-            }
-            Progress::Pending => return Ok(Driven::Pending),
+        let driven = match host.ask(|session| session.advance(run, wants, patience))? {
+            Progress::Event { event, default } => at_event(ctx, host, event, default),
+            Progress::Done(event) => at_end(ctx, host, event),
+            Progress::Output => at_output(ctx, host, run)?,
+            Progress::Pending => Some(Driven::Pending),
+        };
+        if let Some(driven) = driven {
+            return Ok(driven);
         }
     }
+}
+
+/// The debuggee stands still and may go on; None when it is to.
+fn at_event(ctx: &Ctx<'_>, host: &Host, event: StopEvent, default: Verdict) -> Option<Driven> {
+    let (event, default) = match conditions::screen(ctx, host, event, default) {
+        Screened::Heard(event, default) => (event, default),
+        Screened::Threw(event, error) => return Some(threw(host, event, error)),
+        // A condition may have ended the process.
+        Screened::Nothing if is_stopped(host) => return None,
+        Screened::Nothing => return ended(host),
+    };
+    let verdict = hear(ctx, host).and_then(|_| judge(ctx, host, &event, default));
+    match verdict {
+        Err(error) => Some(threw(host, event, error)),
+        Ok(_) if !is_stopped(host) => Some(Driven::Over(latest_of(host, event))),
+        Ok(Verdict::Stop) => {
+            conditions::retire(host, &event);
+            Some(Driven::Stop(latest_of(host, event)))
+        }
+        Ok(Verdict::Continue) => None,
+    }
+}
+
+/// The run is over. None when what ended it is not to be heard of: then the session finds another reason.
+fn at_end(ctx: &Ctx<'_>, host: &Host, event: StopEvent) -> Option<Driven> {
+    host.pull_output();
+    let event = match conditions::screen(ctx, host, event, Verdict::Stop) {
+        Screened::Heard(event, _) => event,
+        Screened::Threw(event, error) => return Some(threw(host, event, error)),
+        Screened::Nothing if is_stopped(host) => return None,
+        Screened::Nothing => return ended(host),
+    };
+    let verdict = hear(ctx, host).and_then(|_| judge(ctx, host, &event, Verdict::Stop));
+    conditions::retire(host, &event);
+    let latest = latest_of(host, event);
+    Some(match verdict {
+        Err(error) => Driven::Threw(latest, error),
+        Ok(_) => Driven::Over(latest),
+    })
+}
+
+fn at_output(ctx: &Ctx<'_>, host: &Host, run: &mut Run) -> Result<Option<Driven>, Error> {
+    host.pull_output();
+    let verdict = hear(ctx, host);
+    if !matches!(verdict, Ok(Some(Verdict::Stop)) | Err(_)) {
+        return Ok(None);
+    }
+    let event = stop(ctx, host, run)?;
+    Ok(Some(match verdict {
+        Err(error) => Driven::Threw(event, error),
+        Ok(_) => Driven::Over(event),
+    }))
+}
+
+/// Stops a run. A hit of the same instant that nobody is to hear of is not the reason.
+fn stop(ctx: &Ctx<'_>, host: &Host, run: &mut Run) -> Result<StopEvent, Error> {
+    loop {
+        let event = host.ask(|session| session.interrupt_run(run))?;
+        match conditions::screen(ctx, host, event, Verdict::Stop) {
+            Screened::Heard(event, _) => {
+                conditions::retire(host, &event);
+                return Ok(event);
+            }
+            // The debuggee stands still: asked again, the session says so and nothing else.
+            Screened::Nothing => {}
+            Screened::Threw(_, error) => return Err(error),
+        }
+    }
+}
+
+fn threw(host: &Host, event: StopEvent, error: Error) -> Driven {
+    conditions::retire(host, &event);
+    Driven::Threw(latest_of(host, event), error)
+}
+
+/// The process is gone, in the middle of a run.
+fn ended(host: &Host) -> Option<Driven> {
+    let last = host.session(|session| session.last_stop().cloned());
+    last.map(Driven::Over)
 }
 
 fn is_stopped(host: &Host) -> bool {
@@ -177,160 +241,9 @@ fn latest_of(host: &Host, event: StopEvent) -> StopEvent {
     })
 }
 
-/// What is to happen at an event: each thing that happened has its listeners and its default.
-fn judge(
-    ctx: &Ctx<'_>,
-    host: &Host,
-    event: &StopEvent,
-    default: Verdict,
-) -> Result<Verdict, Error> {
-    let mut stop = deliver(ctx, host, event, &event.reason)?
-        .unwrap_or_else(|| default_of(event, &event.reason, default))
-        == Verdict::Stop;
-    for reason in &event.also {
-        let verdict = deliver(ctx, host, event, reason)?
-            .unwrap_or_else(|| default_of(event, reason, default));
-        stop |= verdict == Verdict::Stop;
-    }
-    Ok(if stop {
-        Verdict::Stop
-    } else {
-        Verdict::Continue
-    })
-}
-
-/// The session's default is for the whole event. When several things happened, those that never
-/// stop by themselves are not what it is about.
-fn default_of(event: &StopEvent, reason: &Reason, whole: Verdict) -> Verdict {
-    let goes_on = matches!(
-        reason.kind(),
-        Some(EventKind::Step | EventKind::Exec | EventKind::Fork | EventKind::Thread)
-    );
-    if goes_on && !event.also.is_empty() {
-        return Verdict::Continue;
-    }
-    whole
-}
-
-/// Calls the listeners of one reason; None when none had an opinion.
-fn deliver(
-    ctx: &Ctx<'_>,
-    host: &Host,
-    event: &StopEvent,
-    reason: &Reason,
-) -> Result<Option<Verdict>, Error> {
-    let Some(kind) = reason.kind() else {
-        return Ok(None);
-    };
-    if !host.listeners.wants().has(kind) {
-        return Ok(None);
-    }
-    if kind == EventKind::Step {
-        return deliver_step(ctx, host, event);
-    }
-    let state = live_state(ctx, host)?;
-    let object = events::listener_event(ctx, host, event, reason, &state)?;
-    let verdict = call_all(ctx, host, kind, &object);
-    if events::is_kept(host, &object, &state)? {
-        events::freeze(ctx, host, &object, &state)?;
-    }
-    verdict
-}
-
-/// The hot path: one event object for all steps, unless a listener keeps it.
-fn deliver_step(ctx: &Ctx<'_>, host: &Host, event: &StopEvent) -> Result<Option<Verdict>, Error> {
-    let tid = event.tid.map(crate::base::id::Tid::raw);
-    let (object, state, known) = if let Some(kept) = host.listeners.take_step_event() {
-        (kept.event.restore(ctx)?, kept.state.restore(ctx)?, kept.tid)
-    } else {
-        let state = live_state(ctx, host)?;
-        (events::step_event(ctx, host, &state)?, state, None)
-    };
-    if known != tid
-        && let (Some(object), Some(tid)) = (object.as_object(), tid)
-    {
-        object.set("tid", tid)?;
-    }
-    let verdict = call_all(ctx, host, EventKind::Step, &object);
-    if events::is_kept(host, &object, &state)? {
-        events::freeze(ctx, host, &object, &state)?;
-    } else {
-        host.listeners.put_step_event(StepEvent {
-            event: Persistent::save(ctx, object),
-            state: Persistent::save(ctx, state),
-            tid,
-        });
-    }
-    verdict
-}
-
-fn live_state<'js>(ctx: &Ctx<'js>, host: &Host) -> Result<Value<'js>, Error> {
-    events::state(ctx, host, &Rc::new(Source::default()))
-}
-
-/// 'stop' wins over 'continue'; all are called, whatever the first ones say.
-fn call_all<'js>(
-    ctx: &Ctx<'js>,
-    host: &Host,
-    kind: EventKind,
-    event: &Value<'js>,
-) -> Result<Option<Verdict>, Error> {
-    let Some(_active) = host.listeners.activate(kind) else {
-        return Ok(None);
-    };
-    let mut verdict = None;
-    for listener in host.listeners.of(kind).iter() {
-        let Some(function) = listener.function(ctx)? else {
-            continue;
-        };
-        match call(host, &function, event)? {
-            Some(Verdict::Stop) => verdict = Some(Verdict::Stop),
-            Some(Verdict::Continue) if verdict.is_none() => verdict = Some(Verdict::Continue),
-            _ => {}
-        }
-    }
-    Ok(verdict)
-}
-
-fn call<'js>(
-    host: &Host,
-    function: &Function<'js>,
-    event: &Value<'js>,
-) -> Result<Option<Verdict>, Error> {
-    host.clock.enter_listener();
-    let returned = raw::call_listener(function, event);
-    host.clock.leave_listener();
-    let returned = returned?;
-    let said_continue = host.listeners.take_said_continue();
-    if returned.is_string() {
-        match text::to_bytes(&returned).as_slice() {
-            b"stop" => return Ok(Some(Verdict::Stop)),
-            b"continue" => return Ok(Some(Verdict::Continue)),
-            _ => {}
-        }
-    }
-    Ok(said_continue.then_some(Verdict::Continue))
-}
-
-/// Gives output to its listeners.
-fn hear(ctx: &Ctx<'_>, host: &Host) -> Result<Option<Verdict>, Error> {
-    let mut verdict = None;
-    while let Some((stream, bytes)) = host.listeners.next_unheard() {
-        let state = live_state(ctx, host)?;
-        let event = events::output_event(ctx, host, stream, &bytes, &state)?;
-        let said = call_all(ctx, host, EventKind::Output, &event);
-        if events::is_kept(host, &event, &state)? {
-            events::freeze(ctx, host, &event, &state)?;
-        }
-        if said? == Some(Verdict::Stop) {
-            verdict = Some(Verdict::Stop);
-        }
-    }
-    Ok(verdict)
-}
-
 /// Starts a run that goes on when this returns.
 pub fn start_background(host: &Host, request: RunRequest) -> Result<(), Error> {
+    allowed(host)?;
     let run = host.ask(|session| {
         let mut run = session.begin(request)?;
         session.start_background(&mut run)?;
@@ -368,9 +281,9 @@ pub fn wait(ctx: &Ctx<'_>, host: &Host, bound: Duration) -> Result<Option<StopEv
 }
 
 /// Stops the background run.
-pub fn interrupt(host: &Host) -> Result<StopEvent, Error> {
+pub fn interrupt(ctx: &Ctx<'_>, host: &Host) -> Result<StopEvent, Error> {
     let mut run = host.background.run.take().ok_or(Error::NotRunning)?;
-    let event = host.ask(|session| session.interrupt_run(&mut run));
+    let event = stop(ctx, host, &mut run);
     host.pull_output();
     event
 }

@@ -2,6 +2,7 @@
 
 use super::host::Host;
 use super::raw;
+use super::report::Failure;
 use crate::base::code::Code;
 use crate::session;
 use rquickjs::{Ctx, Value};
@@ -31,6 +32,15 @@ pub enum Error {
     NotAView,
     #[error("listeners run the debuggee more than {0} levels deep")]
     TooDeep(usize),
+    #[error("a condition or a log cannot run the process")]
+    Judging,
+    /// A small script within the API threw; `what` says whose and what.
+    #[error("{what}")]
+    InScript {
+        code: Code,
+        what: String,
+        hint: Option<String>,
+    },
     #[error("there is no background run")]
     NotRunning,
     /// An exception is pending in the context.
@@ -75,6 +85,19 @@ impl Error {
         }
     }
 
+    /// The same error, saying whose it is; what ends the program stays what it is.
+    pub fn in_script(ctx: &Ctx<'_>, host: &Host, owner: &str, error: Self) -> Self {
+        if matches!(error, Self::Ended) || host.is_ending() {
+            return error;
+        }
+        let failure = Failure::from_error(ctx, host, &error);
+        Self::InScript {
+            code: failure.code,
+            what: format!("{owner}: {}", failure.message),
+            hint: failure.hint,
+        }
+    }
+
     pub fn code(&self) -> Code {
         match self {
             Self::Session(error) => error.code(),
@@ -83,7 +106,8 @@ impl Error {
             Self::NotYet { .. } => Code::NotYet,
             Self::NoListener(_) => Code::NoListener,
             Self::NotRunning => Code::NotRunning,
-            Self::Thrown | Self::TooDeep(_) => Code::Exception,
+            Self::InScript { code, .. } => *code,
+            Self::Thrown | Self::TooDeep(_) | Self::Judging => Code::Exception,
             Self::Ended => Code::Interrupted,
             Self::Engine { .. } | Self::Start(_) => Code::Internal,
         }
@@ -95,11 +119,13 @@ impl Error {
             Self::Session(error) => return error.hint(),
             Self::BadArgument { hint, .. }
             | Self::BadProperty { hint, .. }
-            | Self::NotYet { hint, .. } => return hint.clone(),
+            | Self::NotYet { hint, .. }
+            | Self::InScript { hint, .. } => return hint.clone(),
             Self::NoListener(_) => "listeners()",
             Self::Past => "assign to the global state",
             Self::WholeAssigned => "state.registers.rax = 1, state.flags.z = 0",
             Self::TooDeep(_) => "let the listener return instead of running on",
+            Self::Judging => "a listener can: addEventListener('breakpoint', …)",
             Self::NotRunning => "cont({background: true}) starts one",
             Self::NotAView | Self::Thrown | Self::Ended | Self::Start(_) | Self::Engine { .. } => {
                 return None;

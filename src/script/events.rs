@@ -3,12 +3,14 @@
 use super::convert::{self, Record};
 use super::error::Error;
 use super::host::Host;
+use super::listeners::{SharedEvent, SharedKey};
 use super::raw::text;
 use super::raw::view::{self, Source};
+use crate::base::id::Tid;
 use crate::output::stop;
 use crate::session::event::{Reason, StopEvent};
 use crate::session::info::Stream;
-use rquickjs::{Ctx, Value};
+use rquickjs::{Ctx, Persistent, Value};
 use std::rc::Rc;
 
 /// What a run verb returns.
@@ -36,21 +38,69 @@ pub fn stop_event<'js>(
     Ok(record.finish())
 }
 
-/// An object for listeners of anything but steps.
-pub fn listener_event<'js>(
+/// Calls `work` with the object that stands for one reason of an event. Steps and hits of breakpoints,
+/// the hot paths, have one object for all of them, unless somebody keeps it.
+pub fn with_event<'js, T>(
     ctx: &Ctx<'js>,
     host: &Host,
     event: &StopEvent,
+    reason: &Reason,
+    work: impl FnOnce(&Value<'js>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let key = SharedKey::of(reason);
+    let shared = key.and_then(|key| host.listeners.take_shared(key));
+    let (object, state, known) = if let Some(shared) = shared {
+        (
+            shared.event.restore(ctx)?,
+            shared.state.restore(ctx)?,
+            shared.tid,
+        )
+    } else {
+        let state = live_state(ctx, host)?;
+        (listener_event(ctx, host, reason, &state)?, state, None)
+    };
+    let tid = event.tid.map(Tid::raw);
+    if let Some(object) = object.as_object() {
+        if tid != known {
+            object.set("tid", tid)?;
+        }
+        if let Reason::Breakpoint(hit) = reason {
+            object.set("hits", convert::number(ctx, hit.hits)?)?;
+        }
+    }
+    let result = work(&object);
+    if is_kept(host, &object, &state)? {
+        freeze(ctx, host, &object, &state)?;
+    } else if let Some(key) = key {
+        host.listeners.put_shared(
+            key,
+            SharedEvent {
+                event: Persistent::save(ctx, object),
+                state: Persistent::save(ctx, state),
+                tid,
+            },
+        );
+    }
+    result
+}
+
+/// An object for listeners of anything but output; tid and hits are brought up to date by the caller.
+fn listener_event<'js>(
+    ctx: &Ctx<'js>,
+    host: &Host,
     reason: &Reason,
     state: &Value<'js>,
 ) -> Result<Value<'js>, Error> {
     let prototype = host.internal(ctx, "event")?;
     let record = Record::with_prototype(ctx, &prototype)?.with("state", state.clone())?;
-    let mut record = reason_fields(record, reason)?;
-    if let Some(tid) = event.tid {
-        record = record.signed("tid", i64::from(tid.raw()))?;
+    if let Reason::Step { .. } = reason {
+        // How far the batch is changes with every step; who wants to know counts.
+        return Ok(record
+            .text("reason", "step")?
+            .text("stop_reason", "step")?
+            .finish());
     }
-    Ok(record.finish())
+    Ok(reason_fields(record, reason)?.finish())
 }
 
 /// An object for listeners of output.
@@ -75,18 +125,9 @@ pub fn output_event<'js>(
         .finish())
 }
 
-/// The object that all step listeners share; its tid is brought up to date by the caller.
-pub fn step_event<'js>(
-    ctx: &Ctx<'js>,
-    host: &Host,
-    state: &Value<'js>,
-) -> Result<Value<'js>, Error> {
-    let prototype = host.internal(ctx, "event")?;
-    Ok(Record::with_prototype(ctx, &prototype)?
-        .with("state", state.clone())?
-        .text("reason", "step")?
-        .text("stop_reason", "step")?
-        .finish())
+/// A `state` of the present stop.
+pub fn live_state<'js>(ctx: &Ctx<'js>, host: &Host) -> Result<Value<'js>, Error> {
+    state(ctx, host, &Rc::new(Source::default()))
 }
 
 /// A `state`: with registers and flags below it, answering from `source`.

@@ -3,6 +3,7 @@
 //! No borrow taken here outlives the Rust function that took it, and none is held while JavaScript
 //! runs: that is what makes `step()` inside a listener legal.
 
+use super::conditions::Conditions;
 use super::convert;
 use super::dispatch::{self, Background};
 use super::error::Error;
@@ -39,6 +40,7 @@ pub struct Host {
     panic: RefCell<Option<String>>,
     pub(super) clock: Clock,
     pub(super) listeners: Listeners,
+    pub(super) conditions: Conditions,
     pub(super) background: Background,
     pub(super) programs: RefCell<Programs>,
     pub(super) budget: Cell<usize>,
@@ -59,6 +61,7 @@ impl Host {
             panic: RefCell::new(None),
             clock: Clock::default(),
             listeners: Listeners::default(),
+            conditions: Conditions::default(),
             background: Background::default(),
             programs: RefCell::default(),
             budget: Cell::new(budget::REPLY),
@@ -164,6 +167,15 @@ impl Host {
     pub fn release_scripts(&self) {
         self.internals.borrow_mut().take();
         self.listeners.clear();
+        self.conditions.clear();
+    }
+
+    /// Whether the program is being ended, and nothing that it does matters any more.
+    pub fn is_ending(&self) -> bool {
+        self.panic.borrow().is_some()
+            || self.clock.expired()
+            || self.background.is_interrupted()
+            || self.session(|session| session.control().is_interrupted())
     }
 
     /// A panic in a native: the program ends, the reply tells.

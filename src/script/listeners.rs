@@ -2,11 +2,12 @@
 
 use super::error::Error;
 use super::near::nearest;
-use crate::session::event::{EventKind, Wants};
+use crate::base::id::BreakpointId;
+use crate::session::event::{EventKind, Reason, Wants};
 use crate::session::info::Stream;
 use rquickjs::{Ctx, Function, Persistent, Value};
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 /// The types that `addEventListener` takes.
@@ -56,13 +57,31 @@ pub struct Listeners {
     depth: Cell<usize>,
     /// `continue()` was called by the innermost of them.
     said_continue: Cell<bool>,
-    step_event: RefCell<Option<StepEvent>>,
+    shared: RefCell<BTreeMap<SharedKey, SharedEvent>>,
     unheard: RefCell<VecDeque<(Stream, Vec<u8>)>>,
 }
 
-/// The event object that all steps share, and the state in it.
-#[derive(Clone)]
-pub struct StepEvent {
+/// What shares an event object.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum SharedKey {
+    /// All steps.
+    Step,
+    /// All hits of a breakpoint.
+    Breakpoint(BreakpointId),
+}
+
+impl SharedKey {
+    pub const fn of(reason: &Reason) -> Option<Self> {
+        match reason {
+            Reason::Step { .. } => Some(Self::Step),
+            Reason::Breakpoint(hit) => Some(Self::Breakpoint(hit.id)),
+            _ => None,
+        }
+    }
+}
+
+/// An event object that is used again, and the state in it.
+pub struct SharedEvent {
     pub event: Persistent<Value<'static>>,
     pub state: Persistent<Value<'static>>,
     pub tid: Option<i32>,
@@ -177,12 +196,12 @@ impl Listeners {
         self.said_continue.replace(false)
     }
 
-    pub fn take_step_event(&self) -> Option<StepEvent> {
-        self.step_event.borrow_mut().take()
+    pub fn take_shared(&self, key: SharedKey) -> Option<SharedEvent> {
+        self.shared.borrow_mut().remove(&key)
     }
 
-    pub fn put_step_event(&self, event: StepEvent) {
-        *self.step_event.borrow_mut() = Some(event);
+    pub fn put_shared(&self, key: SharedKey, event: SharedEvent) {
+        self.shared.borrow_mut().insert(key, event);
     }
 
     /// Keeps output for the listeners of 'output', when there are any.
@@ -208,7 +227,7 @@ impl Listeners {
     /// Before the runtime ends.
     pub fn clear(&self) {
         *self.lists.borrow_mut() = Default::default();
-        self.step_event.borrow_mut().take();
+        self.shared.borrow_mut().clear();
         self.update_wants();
     }
 }

@@ -3,7 +3,9 @@
 //! Must never know: where programs come from and where replies go.
 
 pub mod api;
+pub mod conditions;
 pub mod convert;
+pub mod delivery;
 pub mod dispatch;
 pub mod echo;
 pub mod engine;
@@ -18,5 +20,6 @@ pub mod programs;
 pub mod raw;
 pub mod reply;
 pub mod report;
+pub mod snippet;
 pub mod source;
 pub mod watchdog;

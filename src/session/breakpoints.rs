@@ -246,13 +246,21 @@ impl Session {
         }
     }
 
-    pub fn remove_breakpoint(&mut self, key: &BreakpointKey) -> Result<()> {
+    /// Answers which one it was.
+    pub fn remove_breakpoint(&mut self, key: &BreakpointKey) -> Result<BreakpointId> {
         let id = self.breakpoints.find(key)?;
         self.not_running()?;
         if let Some(mut gone) = self.breakpoints.by_id.remove(&id) {
             self.disarm(&mut gone);
         }
-        Ok(())
+        Ok(id)
+    }
+
+    /// Its condition says that the last hit was none.
+    pub fn dismiss_hit(&mut self, id: BreakpointId) {
+        if let Some(breakpoint) = self.breakpoints.by_id.get_mut(&id) {
+            breakpoint.hits = breakpoint.hits.saturating_sub(1);
+        }
     }
 
     pub fn enable_breakpoint(&mut self, key: &BreakpointKey, enabled: bool) -> Result<()> {

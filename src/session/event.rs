@@ -183,6 +183,14 @@ impl Wants {
 }
 
 impl Reason {
+    /// Whether a run goes on after it, when nobody has an opinion.
+    pub const fn goes_on(&self) -> bool {
+        matches!(
+            self,
+            Self::Step { .. } | Self::Exec { .. } | Self::Fork { .. } | Self::Thread { .. }
+        )
+    }
+
     /// The listener type that this reason is delivered to, if there is one.
     pub const fn kind(&self) -> Option<EventKind> {
         match self {

@@ -132,6 +132,19 @@ impl Session {
         self.last_stop.as_ref()
     }
 
+    /// Nobody is told of the present stop: what was read at it does not become `prev`.
+    pub fn pass_over(&mut self) {
+        self.told = false;
+    }
+
+    /// The last stop was told as this one, without what nobody was to hear of.
+    pub fn amend_last_stop(&mut self, event: &StopEvent) {
+        if let Some(last) = self.last_stop.as_mut().filter(|last| last.seq == event.seq) {
+            last.reason = event.reason.clone();
+            last.also.clone_from(&event.also);
+        }
+    }
+
     pub fn spawn(&mut self, spec: SpawnSpec) -> Result<Started> {
         self.not_running()?;
         let prepared = launch::prepare(&spec)?;
@@ -307,6 +320,7 @@ impl Session {
         self.previous = None;
         self.forget_modules();
         self.reset_hits();
+        self.watchpoints.count_anew();
         self.rebind_breakpoints()?;
         Ok(self.rebind_watchpoints())
     }

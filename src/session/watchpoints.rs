@@ -40,6 +40,13 @@ impl Watchpoints {
         self.by_id.values().any(|known| known.slot == Some(slot))
     }
 
+    /// Another process: what happened to the last one is over.
+    pub(super) fn count_anew(&mut self) {
+        for known in self.by_id.values_mut() {
+            known.hits = 0;
+        }
+    }
+
     fn find(&self, key: &WatchpointKey) -> Result<WatchpointId> {
         let found = match key {
             WatchpointKey::Id(id) => self.by_id.contains_key(id).then_some(*id),
@@ -117,7 +124,8 @@ impl Session {
             .ok_or(Error::NoProcess)
     }
 
-    pub fn remove_watchpoint(&mut self, key: &WatchpointKey) -> Result<()> {
+    /// Answers which one it was.
+    pub fn remove_watchpoint(&mut self, key: &WatchpointKey) -> Result<WatchpointId> {
         let id = self.watchpoints.find(key)?;
         self.not_running()?;
         if let Some(gone) = self.watchpoints.by_id.remove(&id)
@@ -126,7 +134,14 @@ impl Session {
         {
             stopped.set_watch(slot, None)?;
         }
-        Ok(())
+        Ok(id)
+    }
+
+    /// Its condition says that the last hit was none.
+    pub fn dismiss_watch_hit(&mut self, id: WatchpointId) {
+        if let Some(known) = self.watchpoints.by_id.get_mut(&id) {
+            known.hits = known.hits.saturating_sub(1);
+        }
     }
 
     pub fn watchpoints(&self) -> Vec<WatchpointInfo> {

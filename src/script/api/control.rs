@@ -169,7 +169,7 @@ fn run_to<'js>(call: &Call<'_, 'js>, kind: RunKind, options: usize, what: &str) 
 fn cont<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
     let known = ["timeout", "background", "signal"];
     let options = convert::options(&call.arg(0), "cont", &known)?;
-    if call.host.listeners.depth() > 0 {
+    if call.host.listeners.depth() > 0 && !call.host.conditions.is_judging() {
         // In a listener it is a verdict.
         call.host.listeners.say_continue();
         return Ok(call.undefined());
@@ -209,6 +209,6 @@ fn wait<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
 }
 
 fn interrupt<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
-    let event = dispatch::interrupt(call.host)?;
+    let event = dispatch::interrupt(call.ctx, call.host)?;
     answer(call, &event)
 }
