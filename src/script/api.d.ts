@@ -72,10 +72,12 @@ declare const breakpoint: {
   set(where: Where, name?: string | {
     name?: string;
     thread?: number;                        // tid: hits of other threads do not count
-    if?: string | ((e: DebugEvent) => any); // false: the hit does not count. In a text: e state registers flags hits
+    if?: Condition;                         // false: the hit does not count
     hits?: number | string;                 // 3 '3' '>=3' '%3': only these hits stop and are heard
     log?: string;                           // 'x={expression}' prints and goes on; {{ and }} are braces
     once?: boolean; temporary?: boolean;    // removed when it has stopped
+    pending?: boolean;                      // a place that does not exist yet: waits until a library brings it
+    hardware?: boolean;                     // by a debug register: the code stays as it is. throws no_slot
   }): number;
   /** Removes it. throws no_breakpoint */
   remove(id_or_name: number | string): void;
@@ -86,10 +88,12 @@ declare const breakpoint: {
   /** Switches it off; hits stay. throws no_breakpoint */
   disable(id_or_name: number | string): void;
 };
+/** An expression that sees e, state, registers, flags, hits and every global, or a function of the event. It cannot run the process. */
+type Condition = string | ((e: DebugEvent) => any);
 /** The processor's four watches, on every thread. Writes by system calls are seen at the next stop (by_kernel). */
 declare const watchpoint: {
   /** Watches 1, 2, 4 or 8 aligned bytes: the symbol's size, or 8. 'w' (default): every write, also of an equal value; 'r': reads; 'rw': both. Errors: no_slot, bad_argument, bad_address. */
-  set(where: Where, access?: 'r' | 'w' | 'rw', name?: string | {name?: string; size?: 1 | 2 | 4 | 8; if?: string | ((e: DebugEvent) => any)}): number;
+  set(where: Where, access?: 'r' | 'w' | 'rw', name?: string | {name?: string; size?: 1 | 2 | 4 | 8; if?: Condition}): number;
   /** Frees its debug register. */
   remove(id_or_name: number | string): void;
   /** {id, name, where, addr, size, access, value (last seen), hits, active, options?}. */

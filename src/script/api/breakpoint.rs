@@ -65,14 +65,6 @@ fn options<'js>(
         let value: Value<'js> = options.get(name)?;
         Ok(Some(value).filter(|value| !value.is_undefined()))
     };
-    for later in ["hardware", "pending"] {
-        if get(later)?.is_some() {
-            return Err(Error::NotYet {
-                what: format!("the breakpoint option '{later}'"),
-                hint: None,
-            });
-        }
-    }
     if let Some(value) = get("if")? {
         set.condition = Some(condition(call, &value, "breakpoint.set: if")?);
     }
@@ -82,11 +74,13 @@ fn options<'js>(
         let template = convert::string(&value, what)?;
         set.log = Some(Snippet::template(call.ctx, call.host, what, &template)?);
     }
-    for name in ["once", "temporary"] {
-        if let Some(value) = get(name)? {
-            set.once |= convert::boolean(&value, &format!("breakpoint.set: {name}"))?;
-        }
-    }
+    let flag = |name: &str| match get(name)? {
+        Some(value) => convert::boolean(&value, &format!("breakpoint.set: {name}")),
+        None => Ok(false),
+    };
+    set.once = flag("once")? | flag("temporary")?;
+    spec.pending = flag("pending")?;
+    spec.hardware = flag("hardware")?;
     if let Some(value) = get("thread")? {
         let tid = convert::integer_in(&value, "breakpoint.set: thread", 1, i128::from(i32::MAX))?;
         set.thread = i32::try_from(tid).ok().map(Tid::new);

@@ -290,7 +290,6 @@ fn what_comes_later_says_what_works_now() {
         "state.stack",
         "state.thread_local('x')",
         "state.locals",
-        "breakpoint.set(1, {if: 'x'})",
         "config.follow = 'child'",
     ] {
         let reply = engine().eval(&Program::new(program));
