@@ -32,6 +32,9 @@ pub struct Options {
     /// Removed when it has stopped.
     pub once: bool,
     pub thread: Option<Tid>,
+    /// How it was set, for the list.
+    pub pending: bool,
+    pub hardware: bool,
 }
 
 impl Options {
@@ -41,6 +44,8 @@ impl Options {
             && self.log.is_none()
             && !self.once
             && self.thread.is_none()
+            && !self.pending
+            && !self.hardware
     }
 
     /// As a list shows them: `if x > 3, hits %2, once`.
@@ -54,7 +59,13 @@ impl Options {
         );
         words.extend(self.hits.map(|hits| format!("hits {hits}")));
         words.extend(self.log.as_ref().map(|it| format!("log {}", it.text())));
-        words.extend(self.once.then(|| "once".to_owned()));
+        let flags = [
+            (self.once, "once"),
+            (self.pending, "pending"),
+            (self.hardware, "hardware"),
+        ];
+        let set = flags.into_iter().filter(|(is_set, _)| *is_set);
+        words.extend(set.map(|(_, name)| name.to_owned()));
         words.join(", ")
     }
 }

@@ -121,6 +121,18 @@ impl Breakpoints {
         hits
     }
 
+    /// Who has debug registers, in words.
+    pub(super) fn slots_in_use(&self) -> Vec<String> {
+        let hardware = |(_, known): &(&BreakpointId, &Breakpoint)| {
+            known.slots.as_ref().is_some_and(|slots| !slots.is_empty())
+        };
+        let words = |(id, known): (&BreakpointId, &Breakpoint)| {
+            let addrs: Vec<String> = known.addrs.iter().map(ToString::to_string).collect();
+            format!("breakpoint {id} {}", addrs.join(" "))
+        };
+        self.by_id.iter().filter(hardware).map(words).collect()
+    }
+
     fn wants(&self, addr: VirtAddr) -> bool {
         self.is_users(addr) || self.internal.iter().any(|at| at.addr() == addr)
     }

@@ -169,7 +169,7 @@ impl Error {
             Self::Unreadable(_) => "maps() lists what is mapped",
             Self::NoBreakpoint { .. } => "breakpoint.list()",
             Self::NoWatchpoint { .. } => "watchpoint.list()",
-            Self::NoSlot { .. } => "watchpoint.remove(id) frees one",
+            Self::NoSlot { .. } => "watchpoint.remove(id), breakpoint.remove(id) free one",
             Self::NoOutput => "spawn() captures output",
             Self::Symbols(error) => return error.hint(),
             Self::Register { .. }

@@ -187,7 +187,11 @@ impl Reason {
     pub const fn goes_on(&self) -> bool {
         matches!(
             self,
-            Self::Step { .. } | Self::Exec { .. } | Self::Fork { .. } | Self::Thread { .. }
+            Self::Step { .. }
+                | Self::Exec { .. }
+                | Self::Fork { .. }
+                | Self::Thread { .. }
+                | Self::Library { .. }
         )
     }
 

@@ -64,13 +64,11 @@ impl Watchpoints {
         })
     }
 
-    fn in_use(&self) -> String {
-        let used: Vec<String> = self
-            .by_id
+    fn in_use(&self) -> Vec<String> {
+        self.by_id
             .iter()
             .map(|(id, known)| format!("{id} {} {}", known.watch.addr(), known.watch.width()))
-            .collect();
-        used.join(", ")
+            .collect()
     }
 }
 
@@ -82,12 +80,13 @@ impl Session {
                 && !self.watchpoints.uses(*slot)
                 && !self.breakpoints.uses_slot(*slot)
         };
-        Slot::ALL
-            .into_iter()
-            .find(is_free)
-            .ok_or_else(|| Error::NoSlot {
-                used: self.watchpoints.in_use(),
-            })
+        Slot::ALL.into_iter().find(is_free).ok_or_else(|| {
+            let mut used = self.watchpoints.in_use();
+            used.extend(self.breakpoints.slots_in_use());
+            Error::NoSlot {
+                used: used.join(", "),
+            }
+        })
     }
 
     pub fn set_watchpoint(&mut self, place: &Where, spec: WatchSpec) -> Result<WatchpointInfo> {

@@ -79,8 +79,9 @@ fn options<'js>(
         None => Ok(false),
     };
     set.once = flag("once")? | flag("temporary")?;
-    spec.pending = flag("pending")?;
-    spec.hardware = flag("hardware")?;
+    set.pending = flag("pending")?;
+    set.hardware = flag("hardware")?;
+    (spec.pending, spec.hardware) = (set.pending, set.hardware);
     if let Some(value) = get("thread")? {
         let tid = convert::integer_in(&value, "breakpoint.set: thread", 1, i128::from(i32::MAX))?;
         set.thread = i32::try_from(tid).ok().map(Tid::new);

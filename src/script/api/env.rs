@@ -25,7 +25,35 @@ fn env<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     record = record.number("cpus", u64::try_from(cpus).unwrap_or(1))?;
     for [layer, state, detail] in call.host.sandbox.borrow().iter() {
-        record = record.text(layer, format!("{state} {detail}").trim_end())?;
+        record = record.text(layer, &layer_words(state, detail))?;
     }
     Ok(record.finish())
+}
+
+/// State and detail of a layer, neither said twice.
+fn layer_words(state: &str, detail: &str) -> String {
+    match detail.strip_prefix(state) {
+        Some("") => state.to_owned(),
+        Some(rest) if !rest.starts_with(char::is_alphanumeric) => detail.to_owned(),
+        _ => format!("{state} {detail}").trim_end().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(state: &str, detail: &str, expected: &str) {
+        assert_eq!(layer_words(state, detail), expected);
+    }
+
+    #[test]
+    fn nothing_is_said_twice() {
+        check("on", "on", "on");
+        check("on", "", "on");
+        check("on", "none bounding=empty", "on none bounding=empty");
+        check("off", "off: EINVAL", "off: EINVAL");
+        check("on", "once", "on once");
+    }
 }
