@@ -183,6 +183,15 @@ pub fn is_pending(pid: Pid, tid: Tid, signal: Signal) -> bool {
         .is_ok_and(|status| status.sigpnd >> (signal.number() - 1) & 1 == 1)
 }
 
+/// RLIMIT_STACK of a process, soft; u64::MAX when there is none.
+pub fn stack_limit(pid: Pid) -> Option<u64> {
+    let limits = Process::new(pid.raw()).ok()?.limits().ok()?;
+    Some(match limits.max_stack_size.soft_limit {
+        procfs::process::LimitValue::Value(bytes) => bytes,
+        procfs::process::LimitValue::Unlimited => u64::MAX,
+    })
+}
+
 /// Who a process is, as far as a refused attach needs to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {

@@ -104,7 +104,7 @@ declare const signal: {
   /** Changes what is given of stop, pass (deliver to the process) and print; answers all three. */
   handle(name: string | Int, policy?: {stop?: boolean; pass?: boolean; print?: boolean}): {signal: string; stop: boolean; pass: boolean; print: boolean};
 };
-/** Calls fn(event) for step, breakpoint, signal, exit, output, exec, fork, thread; answers an id. fn may return 'stop' or 'continue'. */
+/** Calls fn(event) for step, breakpoint, watchpoint, signal, exit, output, exec, fork, library, thread; answers an id. fn may return 'stop' or 'continue'. */
 declare function addEventListener(type: string, fn: (event: DebugEvent) => 'stop' | 'continue' | void): number;
 /** Removes by id or function, or all of the type; answers how many. throws no_listener */
 declare function removeEventListener(type: string, which?: number | Function): number;
@@ -129,6 +129,8 @@ interface State {
   memory(addr: Where): Memory;
   disasm(n?: number, addr?: Where): {addr: Int; bytes: string; text: string; symbol: string | null}[]; // default 10 from pc
   symbol_at(addr: Where): string | null;    // "main" or "main+0x4"
+  thread_local(name: string): Int;          // value in the selected thread, by the symbol's size; errors: no_symbol, not yet allocated
+  readonly stack: {top: Int; usable_base: Int; guard_size: Int}; // usable_base: lowest usable address, growth included; 0: nothing guards it
   unwind(max?: number): Frame[];            // default 256
   function: string | null; file: string | null; line: number | null;
   tid: number; thread: {tid: number}; signal: string | null;

@@ -169,12 +169,21 @@ define(state, 'state', {
   get tid() { return native.tid(); },
   get thread() { return {tid: native.tid()}; },
   get signal() { return native.stop_signal(); },
-  get stack() { return notYet('state.stack', "state.sp, and maps() for the stack's bounds"); },
+  get stack() { liveOnly(this, 'stack'); return native.stack_area(); },
   get locals() { return notYet('state.locals', 'state.registers, state.memory(a)'); },
   get args() { return notYet('state.args', 'state.registers.rdi, rsi, rdx, rcx, r8, r9'); },
   frame: later('state.frame(n)', 'state.unwind(), backtrace()'),
-  thread_local: later('state.thread_local(name)', "state.registers.fs_base, state.memory(a)"),
-  keys: () => Object.keys(state).filter(name => !['column', 'stack', 'locals', 'args', 'frame', 'thread_local'].includes(name)),
+  thread_local(name) {
+    liveOnly(this, 'thread_local()');
+    const {addr, size, name: full} = native.thread_local(name);
+    const read = {0: 'u64', 1: 'u8', 2: 'u16', 4: 'u32', 8: 'u64'}[size];
+    if (!read) {
+      throw new DebuggerError('bad_argument', `${full} has ${size} bytes, not those of a number`,
+        `state.memory(${native.hex(addr)}).bytes(${size})`);
+    }
+    return this.memory(addr)[read]();
+  },
+  keys: () => Object.keys(state).filter(name => !['column', 'locals', 'args', 'frame'].includes(name)),
 });
 showAs(state, function () {
   const pc = this.pc;

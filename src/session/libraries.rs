@@ -86,6 +86,14 @@ impl Session {
         reasons
     }
 
+    /// The dynamic linker's r_debug, looked up again when it was not there at first.
+    pub(super) fn linker_debug(&mut self) -> Option<VirtAddr> {
+        if self.linker.debug.is_none() {
+            self.linker.debug = self.find_r_debug();
+        }
+        self.linker.debug
+    }
+
     fn find_r_debug(&mut self) -> Option<VirtAddr> {
         let dynamic = self.program_dynamic()?;
         for index in 0..MAX_ENTRIES {

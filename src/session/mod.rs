@@ -17,5 +17,7 @@ pub mod run;
 pub mod session;
 mod siginfo;
 pub mod snapshot;
+pub mod stack_area;
 mod streams;
+pub mod tls;
 mod watchpoints;

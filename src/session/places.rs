@@ -72,7 +72,7 @@ impl Session {
     }
 
     /// The modules as they are at this stop.
-    fn fresh_modules(&mut self) -> Result<&Modules> {
+    pub(super) fn fresh_modules(&mut self) -> Result<&Modules> {
         self.stopped()?;
         if self.places.state != Freshness::Fresh {
             let mappings = self.mappings()?;
@@ -93,7 +93,7 @@ impl Session {
         self.fresh_modules()
     }
 
-    fn mappings(&mut self) -> Result<Vec<Mapping>> {
+    pub(super) fn mappings(&mut self) -> Result<Vec<Mapping>> {
         let stopped = self.stopped()?;
         Ok(stopped
             .facts()

@@ -62,12 +62,20 @@ impl Segment {
     }
 }
 
+/// What each thread gets a copy of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TlsSegment {
+    pub memory_size: u64,
+    pub align: u64,
+}
+
 /// What the program headers say besides the segments.
 #[derive(Default, Debug)]
 pub(super) struct Extra {
     pub(super) interpreter: Option<PathBuf>,
     pub(super) dynamic: Option<(ElfAddr, u64)>,
     pub(super) eh_frame_hdr: Option<(ElfAddr, u64)>,
+    pub(super) tls: Option<TlsSegment>,
     pub(super) notes: Vec<(FileOffset, u64)>,
 }
 
@@ -188,6 +196,11 @@ impl Image {
     /// Where the dynamic section lies, in which the loader leaves its list of libraries (DT_DEBUG).
     pub fn dynamic(&self) -> Option<ElfAddr> {
         self.extra.dynamic.map(|(addr, _)| addr)
+    }
+
+    /// The segment of thread-local variables.
+    pub fn tls(&self) -> Option<TlsSegment> {
+        self.extra.tls
     }
 
     pub fn build_id(&self) -> Option<&[u8]> {
@@ -417,6 +430,12 @@ fn read_segments(
                     text.map(|text| PathBuf::from(String::from_utf8_lossy(text).into_owned()));
             }
             elf::PT_DYNAMIC => extra.dynamic = Some((addr, memory_size)),
+            elf::PT_TLS => {
+                extra.tls = Some(TlsSegment {
+                    memory_size,
+                    align: header.p_align(endian).max(1),
+                });
+            }
             elf::PT_GNU_EH_FRAME => extra.eh_frame_hdr = Some((addr, memory_size)),
             elf::PT_NOTE => extra.notes.push((offset, file_size)),
             _ => {}

@@ -1,7 +1,7 @@
 //! Symbols by what people type: names, parts of paths, patterns, and what was probably meant.
 
 use super::budget::MAX_NAME_BYTES;
-use super::name::{self, Fit, Language, Query};
+use super::name::{self, Fit, Language, Query, components, unversioned};
 use super::near::nearest;
 use super::pattern::Pattern;
 use super::symtab::{Entry, Symbol, SymbolKind, Symbols};
@@ -157,6 +157,25 @@ impl<'a> Symbols<'a> {
             found.push(symbol);
         }
         (found, self.is_cut())
+    }
+
+    /// Thread-local variables that `name` can mean: the whole name, or any one part of its path, as Rust
+    /// hides a `thread_local!` in functions of its own (`crate::NAME::{{constant}}::…::VAL`).
+    pub fn thread_locals(&self, name: &str) -> Vec<Symbol<'a>> {
+        let locals = self.tab.entries.iter().map(|entry| self.symbol(entry));
+        let (mut whole, mut part) = (Vec::new(), Vec::new());
+        for symbol in locals.filter(|symbol| symbol.kind == SymbolKind::ThreadLocal) {
+            let shown = symbol.name();
+            if shown == name || unversioned(symbol.raw) == name.as_bytes() {
+                whole.push(symbol);
+            } else if shown.ends_with(&format!("::{name}")) || components(&shown).contains(&name) {
+                part.push(symbol);
+            }
+        }
+        let mut found = if whole.is_empty() { part } else { whole };
+        let mut seen = BTreeSet::new();
+        found.retain(|symbol| seen.insert(symbol.addr));
+        found
     }
 
     /// Names that look like `name`, for "did you mean".

@@ -6,10 +6,11 @@
 
 static void both(void)
 {
-    for (int i = 1; i <= 3; i++) {
+    /* One after the other: between two pipes there is no order that a reader could know. */
+    for (int i = 1; i <= 3; i++)
         dprintf(STDOUT_FILENO, "to stdout %d\n", i);
+    for (int i = 1; i <= 3; i++)
         dprintf(STDERR_FILENO, "to stderr %d\n", i);
-    }
 }
 
 static void numbered(long bytes)

@@ -11,6 +11,7 @@ use crate::script::raw::Call;
 use crate::session::event::Reason;
 use crate::session::info::{FrameInfo, Instruction};
 use crate::session::request::Where;
+use crate::session::session::Session;
 use rquickjs::Ctx;
 use std::rc::Rc;
 
@@ -26,6 +27,8 @@ pub const NATIVES: &[Entry] = &[
     ("symbol_at", symbol_at),
     ("instructions", instructions),
     ("backtrace", backtrace),
+    ("stack_area", stack_area),
+    ("thread_local", thread_local),
 ];
 
 /// Instructions that one call decodes at most.
@@ -39,6 +42,27 @@ fn live_state<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
 
 fn previous<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
     events::previous(call.ctx, call.host)
+}
+
+/// Where the selected thread's stack begins, may end, and what guards it.
+fn stack_area<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    let area = call.host.ask(Session::stack_area)?;
+    Ok(Record::new(call.ctx)?
+        .address("top", area.top)?
+        .address("usable_base", area.usable_base)?
+        .number("guard_size", area.guard_size)?
+        .finish())
+}
+
+/// A thread-local variable's address, size and full name.
+fn thread_local<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    let name = convert::string(&call.arg(0), "thread_local")?;
+    let found = call.host.ask(|session| session.thread_local(&name))?;
+    Ok(Record::new(call.ctx)?
+        .address("addr", found.addr)?
+        .number("size", found.size)?
+        .text("name", &found.name)?
+        .finish())
 }
 
 /// Whether a view answers from an earlier stop.

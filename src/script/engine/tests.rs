@@ -287,8 +287,6 @@ fn what_comes_later_says_what_works_now() {
         "frame(1)",
         "frames()",
         "source()",
-        "state.stack",
-        "state.thread_local('x')",
         "state.locals",
         "config.follow = 'child'",
     ] {
