@@ -130,7 +130,7 @@ interface State {
   disasm(n?: number, addr?: Where): {addr: Int; bytes: string; text: string; symbol: string | null}[]; // default 10 from pc
   symbol_at(addr: Where): string | null;    // "main" or "main+0x4"
   thread_local(name: string): Int;          // value in the selected thread, by the symbol's size; errors: no_symbol, not yet allocated
-  readonly stack: {top: Int; usable_base: Int; guard_size: Int}; // usable_base: lowest usable address, growth included; 0: nothing guards it
+  stack: {top: Int; usable_base: Int; guard_size: Int}; // usable_base: lowest usable address, growth included; 0: nothing guards it
   unwind(max?: number): Frame[];            // default 256
   function: string | null; file: string | null; line: number | null;
   tid: number; thread: {tid: number}; signal: string | null;
