@@ -196,6 +196,7 @@ fn report(closed: &Enforcement) -> Vec<[String; 3]> {
 
 fn new_engine(control: &Arc<Control>, settings: &Settings) -> Result<Engine> {
     let mut config = EngineConfig::new(Arc::clone(control));
+    config.allow_spawn.clone_from(&settings.allow_spawn);
     if settings.sandbox != Sandbox::Off {
         config.tracee_filter =
             seccomp::tracee_filter().map_err(|error| Ended::new(status::NOT_SANDBOXED, error))?;

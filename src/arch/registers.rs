@@ -148,6 +148,11 @@ impl RegId {
         &TABLE[usize::from(self.0)]
     }
 
+    /// cs and ss: there is one value of each that user code can run with.
+    pub fn is_code_segment(self) -> bool {
+        matches!(self.row().word, CS | SS)
+    }
+
     pub fn name(self) -> &'static str {
         self.row().name
     }

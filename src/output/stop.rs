@@ -130,6 +130,7 @@ pub fn doing_words(doing: &Doing) -> String {
             name: Some(name), ..
         } => format!("in {name}"),
         Doing::Syscall { number, name: None } => format!("in syscall {number}"),
+        Doing::GroupStopped => "stopped by a signal until SIGCONT".to_owned(),
         Doing::Running => "running".to_owned(),
     }
 }

@@ -24,6 +24,7 @@ use rquickjs::runtime::RejectionTracker;
 use rquickjs::{Context, Ctx, Object, Persistent, Runtime, Value};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,7 @@ pub struct EngineConfig {
     pub js_timeout: Duration,
     /// See `session::session::Config`.
     pub tracee_filter: Vec<(u16, u8, u8, u32)>,
+    pub allow_spawn: Vec<PathBuf>,
     /// Frees the debuggee from traps when the process has to end at once. Called on another thread.
     pub emergency: fn(),
 }
@@ -48,6 +50,7 @@ impl EngineConfig {
             control,
             js_timeout: limits::JS_TIMEOUT,
             tracee_filter: Vec::new(),
+            allow_spawn: Vec::new(),
             emergency: || {},
         }
     }
@@ -79,6 +82,7 @@ impl Engine {
         let session = Session::new(Config {
             control: Arc::clone(&control),
             tracee_filter: config.tracee_filter,
+            allow_spawn: config.allow_spawn,
         })
         .map_err(Error::Start)?;
         let host = Rc::new(Host::new(session, api::natives()));

@@ -179,10 +179,12 @@ impl Session {
         }
         let resolved = match self.resolve_breakpoint(place) {
             Ok(resolved) => resolved,
-            Err(Error::Symbols(error)) if spec.pending => ResolvedBreakpoint {
-                addrs: Vec::new(),
-                note: Some(format!("pending: {error}")),
-            },
+            Err(Error::Symbols(error) | Error::NotLoaded(error)) if spec.pending => {
+                ResolvedBreakpoint {
+                    addrs: Vec::new(),
+                    note: Some(format!("pending: {error}")),
+                }
+            }
             Err(error) => return Err(error),
         };
         let mut breakpoint = Breakpoint {
@@ -439,6 +441,12 @@ impl Session {
             breakpoint.addrs.clear();
             breakpoint.note = Some(format!("not inserted: {error}"));
         }
+    }
+
+    /// Between the exec and the program's entry: start-up libraries are not there yet.
+    pub(super) fn is_before_entry(&self) -> bool {
+        let mut internal = self.breakpoints.internal.iter();
+        self.is_spawned() && internal.any(|at| matches!(at, Internal::Loaded(_)))
     }
 
     pub(super) fn set_internal(&mut self, internal: Internal) -> Result<()> {

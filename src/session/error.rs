@@ -29,6 +29,12 @@ pub enum Error {
     Unreadable(#[from] ReadError),
     #[error("{} takes {} bits, not {value:#x}", register.name(), register.row().bits)]
     Register { register: RegId, value: u64 },
+    #[error("{} cannot be set to {value:#x}: {why}", register.name())]
+    RegisterRefused {
+        register: RegId,
+        value: u64,
+        why: &'static str,
+    },
     #[error("no instruction at {addr}: {bytes}")]
     NoInstruction { addr: VirtAddr, bytes: String },
     #[error("no breakpoint {wanted}{}", list(" (there are ", known, ")"))]
@@ -45,6 +51,9 @@ pub enum Error {
     NoOutput,
     #[error(transparent)]
     Symbols(#[from] symbols::error::Error),
+    /// No symbol of that name, but the program's libraries are not there yet either.
+    #[error("{0}")]
+    NotLoaded(symbols::error::Error),
     #[error(transparent)]
     Tracee(#[from] tracee::error::Error),
 }
@@ -82,6 +91,8 @@ pub enum SpawnFault {
     Special,
     #[error("no execute permission")]
     NoPermission,
+    #[error("only programs below {} may be spawned here", .0.join(", "))]
+    NotAllowed(Vec<String>),
     #[error("script without an interpreter line")]
     NoInterpreter,
     #[error("the interpreter {0} does not exist")]
@@ -144,14 +155,14 @@ impl Error {
             Self::Spawn { why, .. } => why.code(),
             Self::Attach { why, .. } => why.code(),
             Self::Unreadable(_) | Self::NoInstruction { .. } => Code::BadAddress,
-            Self::Register { .. } => Code::BadRegister,
+            Self::Register { .. } | Self::RegisterRefused { .. } => Code::BadRegister,
             Self::NoBreakpoint { .. } => Code::NoBreakpoint,
             Self::NoWatchpoint { .. } => Code::NoWatchpoint,
             Self::NoSlot { .. } => Code::NoSlot,
             Self::BadArgument(_) => Code::BadArgument,
             Self::Stdin { .. } => Code::StdinClosed,
             Self::NoOutput => Code::NoOutput,
-            Self::Symbols(error) => error.code(),
+            Self::Symbols(error) | Self::NotLoaded(error) => error.code(),
             Self::Tracee(error) => tracee_code(error),
         }
     }
@@ -172,7 +183,16 @@ impl Error {
             Self::NoSlot { .. } => "watchpoint.remove(id), breakpoint.remove(id) free one",
             Self::NoOutput => "spawn() captures output",
             Self::Symbols(error) => return error.hint(),
+            Self::NotLoaded(error) => {
+                let hint =
+                    "libraries are not loaded yet: spawn({bin, stop: 'main'}), or {pending: true}";
+                return Some(match error.hint() {
+                    Some(near) => format!("{near}; {hint}"),
+                    None => hint.to_owned(),
+                });
+            }
             Self::Register { .. }
+            | Self::RegisterRefused { .. }
             | Self::NoInstruction { .. }
             | Self::BadArgument(_)
             | Self::Stdin { .. }
@@ -195,9 +215,11 @@ impl SpawnFault {
             Self::Image(error) => error.code(),
             Self::Nul => Code::BadArgument,
             Self::PtraceDenied(_) => Code::PtraceDenied,
-            Self::Cwd(..) | Self::Stdin(..) | Self::System { .. } | Self::Tracee(_) => {
-                Code::SpawnFailed
-            }
+            Self::NotAllowed(_)
+            | Self::Cwd(..)
+            | Self::Stdin(..)
+            | Self::System { .. }
+            | Self::Tracee(_) => Code::SpawnFailed,
         }
     }
 

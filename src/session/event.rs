@@ -143,6 +143,8 @@ pub enum Doing {
         number: u64,
         name: Option<&'static str>,
     },
+    /// Held by a stop signal, like its whole process.
+    GroupStopped,
     Running,
 }
 

@@ -29,8 +29,9 @@ pub(super) struct Prepared {
     streams: Streams,
 }
 
-pub(super) fn prepare(spec: &SpawnSpec) -> Result<Prepared> {
-    try_prepare(spec).map_err(|why| failed(spec, why))
+/// `allowed` are the folders that programs may come from; empty for all.
+pub(super) fn prepare(spec: &SpawnSpec, allowed: &[PathBuf]) -> Result<Prepared> {
+    try_prepare(spec, allowed).map_err(|why| failed(spec, why))
 }
 
 impl Prepared {
@@ -60,10 +61,11 @@ fn failed(spec: &SpawnSpec, why: SpawnFault) -> Error {
     }
 }
 
-fn try_prepare(spec: &SpawnSpec) -> std::result::Result<Prepared, SpawnFault> {
+fn try_prepare(spec: &SpawnSpec, allowed: &[PathBuf]) -> std::result::Result<Prepared, SpawnFault> {
     let environment = environment(spec);
     let path = find(spec, &environment)?;
     inspect(&path)?;
+    check_allowed(&path, allowed)?;
     if let Some(cwd) = &spec.cwd {
         std::fs::read_dir(cwd).map_err(|error| SpawnFault::Cwd(cwd.clone(), error))?;
     }
@@ -269,6 +271,23 @@ fn inspect(path: &Path) -> std::result::Result<(), SpawnFault> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Symbolic links are followed first: what counts is where the program really is.
+fn check_allowed(path: &Path, allowed: &[PathBuf]) -> std::result::Result<(), SpawnFault> {
+    if allowed.is_empty() {
+        return Ok(());
+    }
+    let real = path.canonicalize().map_err(SpawnFault::Open)?;
+    let is_below = |folder: &PathBuf| {
+        let folder = folder.canonicalize();
+        folder.is_ok_and(|folder| real.starts_with(folder))
+    };
+    if allowed.iter().any(is_below) {
+        return Ok(());
+    }
+    let names = allowed.iter().map(|folder| folder.display().to_string());
+    Err(SpawnFault::NotAllowed(names.collect()))
 }
 
 fn check_interpreter(line: &[u8]) -> std::result::Result<(), SpawnFault> {

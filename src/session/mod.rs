@@ -10,6 +10,7 @@ mod goal;
 pub mod info;
 mod launch;
 mod libraries;
+mod modules;
 mod places;
 mod reading;
 pub mod request;

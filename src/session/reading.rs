@@ -8,6 +8,7 @@ use crate::arch::disasm;
 use crate::arch::registers::{RegId, Registers};
 use crate::base::addr::VirtAddr;
 use crate::base::memory::{ReadError, ReadMemory};
+use crate::tracee;
 use std::rc::Rc;
 
 /// Reads beyond this size are not remembered.
@@ -38,6 +39,7 @@ impl Session {
         let tid = self.selected()?;
         let mut registers = self.registers()?.clone();
         let pc = registers.pc();
+        let before = registers.get(register);
         if !registers.set(register, value) {
             return Err(Error::Register { register, value });
         }
@@ -45,16 +47,21 @@ impl Session {
             // Else the kernel would move the new pc back to start an interrupted system call again.
             registers.set_orig_rax(u64::MAX);
         }
-        self.stopped()?.set_registers(tid, registers)?;
-        // The kernel has the last word on what a register can hold: read it anew.
-        self.present_mut().registers = None;
-        let stored = self.registers()?.get(register);
-        if stored != value {
-            return Err(Error::BadArgument(format!(
-                "{} cannot be set to {value:#x}: the kernel made it {stored:#x}",
-                register.name()
-            )));
+        let refused = |why| Error::RegisterRefused {
+            register,
+            value,
+            why,
+        };
+        if register.is_code_segment() && value != before {
+            return Err(refused("the processor takes no other one in 64-bit mode"));
         }
+        match self.stopped()?.set_registers(tid, &registers) {
+            Err(tracee::error::Error::Ptrace { .. }) => {
+                return Err(refused("the kernel refuses it"));
+            }
+            result => result?,
+        }
+        self.present_mut().registers = None;
         Ok(())
     }
 

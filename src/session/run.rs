@@ -466,6 +466,10 @@ impl Session {
 
     /// What the selected thread was in the middle of when it was stopped.
     fn doing(&mut self) -> Result<Doing> {
+        let tid = self.selected()?;
+        if self.stopped()?.is_group_stopped(tid) {
+            return Ok(Doing::GroupStopped);
+        }
         let registers = self.registers()?.clone();
         if !registers.restarts_syscall() {
             return Ok(Doing::Running);

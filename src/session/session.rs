@@ -7,7 +7,7 @@ use super::event::{Patience, Progress, Reason, State, StopEvent, Wants};
 use super::info::{OutputChunk, Started, Stream};
 use super::launch;
 use super::libraries::Linker;
-use super::places::Places;
+use super::modules::ModuleTable;
 use super::request::{RunKind, RunRequest, SignalChoice, SpawnSpec};
 use super::snapshot::Snapshot;
 use super::streams::Streams;
@@ -22,6 +22,7 @@ use crate::tracee::attach;
 use crate::tracee::policy::{SignalPolicies, SignalPolicy};
 use crate::tracee::running::{Outcome, Running, Until};
 use crate::tracee::stopped::Stopped;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,6 +33,8 @@ pub struct Config {
     /// The seccomp program a debuggee gets between fork and exec; empty for none. (code, jt, jf, k) of
     /// each BPF instruction.
     pub tracee_filter: Vec<(u16, u8, u8, u32)>,
+    /// Folders that spawned programs may come from; empty for all.
+    pub allow_spawn: Vec<PathBuf>,
 }
 
 pub struct Session {
@@ -50,7 +53,7 @@ pub struct Session {
     pub(super) streams: Streams,
     pub(super) breakpoints: Breakpoints,
     pub(super) watchpoints: Watchpoints,
-    pub(super) places: Places,
+    pub(super) modules: ModuleTable,
     pub(super) linker: Linker,
     /// Whole lines worth saying that no call has answered with.
     pub(super) notes: Vec<String>,
@@ -92,7 +95,7 @@ impl Session {
             streams: Streams::default(),
             breakpoints: Breakpoints::default(),
             watchpoints: Watchpoints::default(),
-            places: Places::default(),
+            modules: ModuleTable::default(),
             linker: Linker::default(),
             notes: Vec::new(),
             policies: SignalPolicies::default(),
@@ -147,7 +150,7 @@ impl Session {
 
     pub fn spawn(&mut self, spec: SpawnSpec) -> Result<Started> {
         self.not_running()?;
-        let prepared = launch::prepare(&spec)?;
+        let prepared = launch::prepare(&spec, &self.config.allow_spawn)?;
         // Only now is it certain enough that there will be another one.
         let mut notes: Vec<String> = self.let_go()?.into_iter().collect();
         let launched = prepared.launch(&spec, &self.config.tracee_filter, &self.children)?;

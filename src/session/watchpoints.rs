@@ -184,10 +184,14 @@ impl Session {
         let known = self.watchpoints.by_id.get(&id)?;
         let (watch, wanted, old) = (known.watch, known.access, known.value);
         let new = self.watched_value(watch).ok();
-        let happened = if wanted == Access::Write || old != new {
+        let happened = if wanted == Access::Write {
             Some(Access::Write)
         } else {
-            self.retired_access(watch)
+            match (self.retired_access(watch), old == new) {
+                (Some(Access::Read), false) => Some(Access::ReadWrite),
+                (None, false) => Some(Access::Write),
+                (decoded, _) => decoded,
+            }
         };
         let known = self.watchpoints.by_id.get_mut(&id)?;
         known.value = new;
@@ -265,13 +269,18 @@ impl Session {
         let code = self.code(at, 16);
         let (accesses, _) = access::accesses(&code, at, &registers)?;
         let end = watch.addr().raw() + u64::from(watch.width());
-        let touches = |access: &&access::Access| {
-            access.addr.is_none_or(|addr| {
+        let covers = |access: &access::Access| {
+            access.addr.is_some_and(|addr| {
                 addr.raw() < end && watch.addr().raw() < addr.raw().saturating_add(access.width)
             })
         };
+        // An operand whose address is not known any more is meant only when no other one is.
+        let is_known = accesses.iter().any(covers);
         let (mut reads, mut writes) = (false, false);
-        for access in accesses.iter().filter(touches) {
+        for access in &accesses {
+            if !covers(access) && (is_known || access.addr.is_some()) {
+                continue;
+            }
             reads |= access.reads;
             writes |= access.writes;
         }

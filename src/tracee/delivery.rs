@@ -50,8 +50,16 @@ impl Process {
     pub(super) fn resume_thread(&mut self, tid: Tid, intent: Intent) -> Result<()> {
         let thread = self.threads.get_mut(tid)?;
         if thread.group_stopped {
+            // Not ours to end; but SIGCONT, or any other signal, may be what the user sends.
+            let last = thread.deliver.take();
+            let queue = std::mem::take(&mut thread.held);
             thread.start(ThreadState::Listening);
-            return dead_is_fine(ptrace::listen(tid), "listening to", tid);
+            dead_is_fine(ptrace::listen(tid), "listening to", tid)?;
+            for delivery in queue.into_iter().chain(last) {
+                let sent = process::kill_thread(self.pid, tid, delivery.signal);
+                dead_is_fine(sent, "sending a signal to", tid)?;
+            }
+            return Ok(());
         }
         let signal = self.hand_over(tid)?;
         let thread = self.threads.get_mut(tid)?;

@@ -254,7 +254,7 @@ impl Process {
             Trap::Site(site) => {
                 let mut registers = self.threads.registers(tid)?.clone();
                 registers.set_pc(site);
-                self.threads.set_registers(tid, registers)?;
+                self.threads.set_registers(tid, &registers)?;
                 self.threads.get_mut(tid)?.standing = Some(site);
                 Ok(Happening::Stop(Stop {
                     tid,

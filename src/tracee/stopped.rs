@@ -73,7 +73,7 @@ impl Stopped {
         self.process.registers(tid)
     }
 
-    pub fn set_registers(&mut self, tid: Tid, registers: Registers) -> Result<()> {
+    pub fn set_registers(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
         let pc = registers.pc();
         self.process.threads.set_registers(tid, registers)?;
         // Whoever is put on a trap by hand executes the instruction there, as in gdb.
@@ -156,6 +156,12 @@ impl Stopped {
 
     pub fn has_sites(&self) -> bool {
         !self.process.sites.is_empty()
+    }
+
+    /// A stop signal holds the whole process; SIGCONT ends that.
+    pub fn is_group_stopped(&self, tid: Tid) -> bool {
+        let thread = self.process.threads.get(tid);
+        thread.is_ok_and(|thread| thread.group_stopped)
     }
 
     /// The signal that the thread's next resume delivers.

@@ -149,10 +149,11 @@ impl Threads {
         thread.registers.as_ref().ok_or(Error::NoThread { tid })
     }
 
-    pub(super) fn set_registers(&mut self, tid: Tid, registers: Registers) -> Result<()> {
+    pub(super) fn set_registers(&mut self, tid: Tid, registers: &Registers) -> Result<()> {
         ptrace::set_registers(tid, registers.words())
             .map_err(error::ptrace("writing the registers of", tid))?;
-        self.get_mut(tid)?.registers = Some(registers);
+        // The kernel has the last word on what a register holds: read anew when somebody asks.
+        self.get_mut(tid)?.registers = None;
         Ok(())
     }
 }
