@@ -8,6 +8,7 @@ use crate::arch::disasm;
 use crate::arch::registers::{RegId, Registers};
 use crate::base::addr::VirtAddr;
 use crate::base::memory::{ReadError, ReadMemory};
+use crate::os::proc;
 use crate::tracee;
 use std::rc::Rc;
 
@@ -73,7 +74,8 @@ impl Session {
             into.copy_from_slice(known);
             return Ok(());
         }
-        self.stopped()?.read_exact(addr, into)?;
+        let read = self.stopped()?.read_exact(addr, into);
+        read.map_err(|error| self.unreadable(error))?;
         if into.len() <= REMEMBERED {
             self.present_mut().remember(addr, into);
         }
@@ -82,7 +84,8 @@ impl Session {
 
     /// The bytes up to a NUL and whether it was found within `max`.
     pub fn read_c_string(&mut self, addr: VirtAddr, max: usize) -> Result<(Vec<u8>, bool)> {
-        let (text, ended) = self.stopped()?.read_c_string(addr, max)?;
+        let read = self.stopped()?.read_c_string(addr, max);
+        let (text, ended) = read.map_err(|error| self.unreadable(error))?;
         if text.len() < REMEMBERED {
             let mut whole = text.clone();
             whole.extend(ended.then_some(0));
@@ -167,7 +170,7 @@ impl Session {
             None => self.stopped()?.read_partial(addr, &mut bytes),
         };
         if got == 0 {
-            return Err(Error::Unreadable(ReadError {
+            return Err(self.unreadable(ReadError {
                 addr,
                 wanted: 1,
                 first_bad: addr,
@@ -189,6 +192,22 @@ impl Session {
             text: decoded.text,
             operands: decoded.operands,
         })
+    }
+
+    /// Memory that is not there, unless the whole process is not there any more: SIGKILL can take it while
+    /// it is stopped, and its status waits for the next run.
+    fn unreadable(&self, error: ReadError) -> Error {
+        let pid = self.pid();
+        let identity = pid.and_then(proc::identity);
+        match (pid, identity) {
+            (Some(pid), identity) if identity.is_none_or(|process| process.is_zombie) => {
+                Error::Tracee(tracee::error::Error::TraceeGone {
+                    tid: pid.leader(),
+                    doing: "reading the memory of",
+                })
+            }
+            _ => Error::Unreadable(error),
+        }
     }
 
     fn name_of(&mut self, addr: VirtAddr) -> Option<String> {

@@ -167,7 +167,11 @@ impl Session {
         let mut event = self.begin_with(Reason::Entry);
         if stop_at_main {
             match self.run_to_main() {
-                Ok(at_main) => event = at_main,
+                Ok(at_main) => {
+                    event = at_main;
+                    // The way there was nobody's stop.
+                    self.previous = None;
+                }
                 Err(error) => notes.push(format!("stopped at the entry, not at main: {error}")),
             }
         }
@@ -277,6 +281,9 @@ impl Session {
     }
 
     pub fn restart(&mut self) -> Result<Started> {
+        if matches!(self.debuggee, Debuggee::None) && self.spec.is_none() {
+            return Err(Error::NoProcess);
+        }
         let spec = self.spec.clone().ok_or_else(|| {
             Error::BadArgument("restart: only a spawned program can be started again".to_owned())
         })?;
