@@ -295,6 +295,10 @@ impl Running {
         if let Some(early) = self.process.take_early() {
             return Ok(Ok(early));
         }
+        // A thread that is stepped shares this processor: it cannot have stopped before it was let run.
+        if matches!(self.mode, Mode::Step(_)) {
+            wait::yield_now();
+        }
         for _ in 0..YIELDS {
             if let Some(next) = self.reap()? {
                 return Ok(Ok(next));
