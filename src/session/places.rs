@@ -227,6 +227,8 @@ fn kind_name(kind: SymbolKind) -> &'static str {
         SymbolKind::Object => "object",
         SymbolKind::Label => "label",
         SymbolKind::ThreadLocal => "tls",
+        SymbolKind::Stub => "plt",
+        SymbolKind::Unnamed => "unnamed",
     }
 }
 

@@ -1,7 +1,7 @@
 //! One ELF image: checked headers at once, everything else on first use and straight from the map.
 
 use super::budget::{MAX_FILE, MAX_NAME, MAX_SECTIONS};
-use super::cfi::CfiPlaces;
+use super::cfi::CfiCache;
 use super::dwarf::DwarfIndex;
 use super::error::{Error, Result};
 use super::section::{Section, slice};
@@ -95,8 +95,10 @@ pub struct Image {
     pub(super) symtab: OnceCell<Symtab>,
     /// The separate debug file.
     pub(super) separate: OnceCell<Option<Box<Image>>>,
+    /// The small image inside `.gnu_debugdata`.
+    pub(super) mini: OnceCell<Option<Box<Image>>>,
     pub(super) dwarf: OnceCell<DwarfIndex>,
-    pub(super) cfi_places: OnceCell<CfiPlaces>,
+    pub(super) cfi_cache: CfiCache,
 }
 
 impl Image {
@@ -154,8 +156,9 @@ impl Image {
             build_id: None,
             symtab: OnceCell::new(),
             separate: OnceCell::new(),
+            mini: OnceCell::new(),
             dwarf: OnceCell::new(),
-            cfi_places: OnceCell::new(),
+            cfi_cache: CfiCache::default(),
             path,
             bytes,
         };

@@ -14,9 +14,13 @@ pub enum Language {
     Plain,
 }
 
-/// The name without a symbol version: `memcpy@@GLIBC_2.14` is `memcpy`.
+/// What the stub for an imported function has behind its name.
+pub(super) const STUB: &[u8] = b"@plt";
+
+/// The name without a symbol version: `memcpy@@GLIBC_2.14` is `memcpy`. A stub is not what it leads to.
 pub fn unversioned(raw: &[u8]) -> &[u8] {
     match memchr::memchr(b'@', raw) {
+        Some(at) if raw[at..] == *STUB => raw,
         Some(at) if at > 0 => &raw[..at],
         _ => raw,
     }
@@ -30,8 +34,12 @@ pub fn may_be_mangled(raw: &[u8]) -> bool {
 /// The name as a person would write it: demangled, without hash, parameters and version.
 pub fn display(raw: &[u8]) -> Cow<'_, str> {
     let name = unversioned(raw);
-    match demangle(name) {
-        Some((text, _)) => Cow::Owned(text),
+    let (imported, suffix) = match name.strip_suffix(STUB) {
+        Some(imported) => (imported, "@plt"),
+        None => (name, ""),
+    };
+    match demangle(imported) {
+        Some((text, _)) => Cow::Owned(text + suffix),
         None => String::from_utf8_lossy(name),
     }
 }
@@ -278,6 +286,9 @@ impl<'a> Query<'a> {
     /// How a mangled name fits.
     pub fn fit_mangled(&self, raw: &[u8]) -> Option<(Fit, Language, usize)> {
         let name = unversioned(raw);
+        if name.ends_with(STUB) {
+            return None;
+        }
         if let Some(needle) = &self.needle
             && needle.find(name).is_none()
         {
@@ -343,6 +354,8 @@ mod tests {
         check_display(TEMPLATE, "ns::work<int>");
         check_display("_Znot_mangled", "_Znot_mangled");
         check_display("@odd", "@odd");
+        check_display("puts@plt", "puts@plt");
+        check_display("_ZN2ns4workEiPKc@plt", "ns::work@plt");
     }
 
     #[track_caller]

@@ -2,9 +2,10 @@
 
 use super::dwarf::{LineMatch, LineQuery, SourceLine};
 use super::error::{Error, Result};
+use super::imports::SlotTarget;
 use super::location::Location;
 use super::modules::{Module, Modules};
-use super::name::{Fit, Query};
+use super::name::{Fit, Query, unversioned};
 use super::near::nearest;
 use super::symtab::{Symbol, SymbolKind};
 use crate::base::addr::{ElfAddr, VirtAddr};
@@ -32,6 +33,10 @@ pub struct Resolved {
     /// The symbol's, 0 when unknown.
     pub size: u64,
     pub line: Option<Rc<SourceLine>>,
+    /// For a function that the loader chooses (`SymbolKind::IndirectFunction`), `addr` is the function that
+    /// does the choosing. These words of memory hold the address of the chosen one, each as soon as the
+    /// loader has filled it: the first that holds an address inside `module` tells.
+    pub target_slots: Vec<VirtAddr>,
     /// The line that was asked for, when the address is of a later one: it has no code, or it opens a
     /// function.
     pub moved_from: Option<u32>,
@@ -57,6 +62,7 @@ pub fn resolve(modules: &Modules, location: &Location, purpose: Purpose) -> Resu
                 let start = place(module, &symbol, skip);
                 let elf = ElfAddr::new(start.raw().wrapping_add(*offset));
                 Resolved {
+                    target_slots: target_slots(modules, module, &symbol),
                     symbol: Some((
                         symbol.name().into_owned(),
                         elf.raw().wrapping_sub(symbol.addr.raw()),
@@ -91,8 +97,29 @@ fn describe(modules: &Modules, addr: VirtAddr) -> Resolved {
         kind: symbol.map(|(symbol, _)| symbol.kind),
         size: symbol.map_or(0, |(symbol, _)| symbol.size),
         line: modules.line_at(addr),
+        target_slots: Vec::new(),
         moved_from: None,
     }
+}
+
+/// Where the loader leaves the address of the function that `symbol`'s code chooses: in the image itself by
+/// relative relocations, elsewhere by name.
+fn target_slots(modules: &Modules, module: &Module, symbol: &Symbol<'_>) -> Vec<VirtAddr> {
+    if symbol.kind != SymbolKind::IndirectFunction {
+        return Vec::new();
+    }
+    let own = SlotTarget::ResolvedBy(symbol.addr);
+    let named = SlotTarget::Name(unversioned(symbol.raw));
+    let places = std::iter::once(module).chain(modules.iter().filter(|it| it.id != module.id));
+    places
+        .flat_map(|place| {
+            let slots = place.image.import_slots().into_iter();
+            let ours = slots.filter(move |slot| {
+                slot.target == named || (slot.target == own && place.id == module.id)
+            });
+            ours.map(|slot| place.bias.to_virt(slot.addr))
+        })
+        .collect()
 }
 
 fn place(module: &Module, symbol: &Symbol<'_>, skip_prologue: bool) -> ElfAddr {

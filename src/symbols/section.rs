@@ -15,6 +15,8 @@ pub struct Section {
     pub(super) kind: elf::SectionType,
     pub(super) flags: elf::SectionFlags,
     pub(super) link: u32,
+    /// 0 when its entries differ in size.
+    pub(super) entry_size: u64,
     pub addr: ElfAddr,
     pub size: u64,
     offset: u64,
@@ -29,6 +31,7 @@ impl Section {
             kind: header.sh_type(endian),
             flags: header.sh_flags(endian),
             link: header.sh_link(endian),
+            entry_size: header.sh_entsize(endian),
             addr: ElfAddr::new(header.sh_addr(endian)),
             size: header.sh_size(endian),
             offset: header.sh_offset(endian),

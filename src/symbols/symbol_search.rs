@@ -185,7 +185,7 @@ impl<'a> Symbols<'a> {
         let is_path = wanted.contains("::");
         let names: BTreeSet<String> = self
             .within_name_budget()
-            .filter(|symbol| symbol.kind != SymbolKind::Label)
+            .filter(|symbol| !matches!(symbol.kind, SymbolKind::Label | SymbolKind::Unnamed))
             .take(MOST)
             .map(|symbol| {
                 let name = symbol.name();

@@ -2,6 +2,7 @@
 
 use super::budget::MAX_SYMBOLS;
 use super::image::{Image, c_string};
+use super::made;
 use super::name;
 use super::symbol_search::NameIndex;
 use crate::base::addr::ElfAddr;
@@ -21,11 +22,18 @@ pub enum SymbolKind {
     Label,
     /// Its address is an offset in each thread's block.
     ThreadLocal,
+    /// The code through which an imported function is called: `puts@plt`. No table lists it.
+    Stub,
+    /// A function of which only the call frame information is left: `fn_` and its link address in hex.
+    Unnamed,
 }
 
 impl SymbolKind {
     pub fn is_function(self) -> bool {
-        matches!(self, Self::Function | Self::IndirectFunction)
+        matches!(
+            self,
+            Self::Function | Self::IndirectFunction | Self::Stub | Self::Unnamed
+        )
     }
 }
 
@@ -51,6 +59,8 @@ impl<'a> Symbol<'a> {
 pub struct Symtab {
     /// By address; among equals the best name last.
     pub(super) entries: Vec<Entry>,
+    /// The names of symbols that no table lists.
+    made_names: Vec<u8>,
     pub(super) by_name: OnceCell<NameIndex>,
     is_cut: bool,
 }
@@ -63,7 +73,7 @@ pub(super) struct Entry {
     section_end: u64,
     name: u32,
     table: u8,
-    kind: SymbolKind,
+    pub(super) kind: SymbolKind,
     binding: Binding,
 }
 
@@ -88,13 +98,16 @@ struct Table<'a> {
     names: &'a [u8],
 }
 
-/// The image's own full table, its dynamic one, and the debug file's full one.
-const TABLES: usize = 3;
+/// The image's own full table, its dynamic one, the full ones of the debug file or of `.gnu_debugdata`, and
+/// what no table lists.
+const TABLES: usize = 4;
+const MADE: u8 = 3;
 
 impl Image {
     pub fn symbols(&self) -> Symbols<'_> {
-        let tables = self.symbol_tables();
+        let mut tables = self.symbol_tables();
         let tab = self.symtab.get_or_init(|| Symtab::read(self, tables));
+        tables[usize::from(MADE)].names = &tab.made_names;
         Symbols { tab, tables }
     }
 
@@ -104,13 +117,15 @@ impl Image {
             let (symbols, names) = self.dynamic_symbols()?;
             Some(Table { symbols, names })
         });
-        let debug = if full.is_none() {
-            self.debug_image()
-                .and_then(|debug| debug.symbol_table(elf::SHT_SYMTAB))
+        let elsewhere = if full.is_none() {
+            [self.debug_image(), self.mini_image()]
+                .into_iter()
+                .flatten()
+                .find_map(|other| other.symbol_table(elf::SHT_SYMTAB))
         } else {
             None
         };
-        [full, dynamic, debug].map(Option::unwrap_or_default)
+        [full, dynamic, elsewhere, None].map(Option::unwrap_or_default)
     }
 
     fn symbol_table(&self, kind: elf::SectionType) -> Option<Table<'_>> {
@@ -128,7 +143,7 @@ impl Image {
 }
 
 impl Symtab {
-    fn read(image: &Image, tables: [Table<'_>; TABLES]) -> Self {
+    fn read<'a>(image: &'a Image, tables: [Table<'a>; TABLES]) -> Self {
         let ends = RangeMap::new(
             image
                 .sections()
@@ -156,30 +171,53 @@ impl Symtab {
                 entries.push(entry);
             }
         }
-        let symbols = Names { tables };
-        entries.sort_unstable_by(|a, b| {
-            let taste = |entry: &Entry| {
-                let text = name::unversioned(symbols.of(entry));
-                let underscores = text.iter().take_while(|&&byte| byte == b'_').count();
-                (underscores, text.len())
-            };
-            let rank = |entry: &Entry| (entry.kind, entry.binding, Reverse(entry.size.min(1)));
-            // Reversed, so that the best of one address comes last and is met first from behind.
-            a.start
-                .cmp(&b.start)
-                .then_with(|| rank(b).cmp(&rank(a)))
-                .then_with(|| taste(b).cmp(&taste(a)))
-                .then_with(|| b.table.cmp(&a.table))
-        });
+        let made = made::symbols(image, &entries, &Names { tables });
+        let room = MAX_SYMBOLS - entries.len();
+        entries.extend(made.symbols.iter().take(room).map(|symbol| Entry {
+            start: symbol.start,
+            size: symbol.size,
+            section_end: symbol.start,
+            name: symbol.name,
+            table: MADE,
+            kind: symbol.kind,
+            binding: Binding::Local,
+        }));
+        let mut tables: [Table<'_>; TABLES] = tables;
+        tables[usize::from(MADE)].names = &made.names;
+        sort(&mut entries, Names { tables });
         Self {
             entries,
+            made_names: made.names,
             by_name: OnceCell::new(),
             is_cut,
         }
     }
 }
 
+/// By address; of one address the best comes last and is met first from behind.
+fn sort(entries: &mut [Entry], names: Names<'_>) {
+    let taste = |entry: &Entry| {
+        let text = name::unversioned(names.of(entry));
+        let underscores = text.iter().take_while(|&&byte| byte == b'_').count();
+        (underscores, text.len())
+    };
+    let rank = |entry: &Entry| (entry.kind, entry.binding, Reverse(entry.size.min(1)));
+    entries.sort_unstable_by(|a, b| {
+        a.start
+            .cmp(&b.start)
+            .then_with(|| rank(b).cmp(&rank(a)))
+            .then_with(|| taste(b).cmp(&taste(a)))
+            .then_with(|| b.table.cmp(&a.table))
+    });
+}
+
 impl Entry {
+    /// Where the code of a function or a label that tells its size begins and ends.
+    pub(super) fn code(&self) -> Option<(u64, u64)> {
+        let is_code = self.kind.is_function() || self.kind == SymbolKind::Label;
+        is_code.then_some((self.start, self.start.saturating_add(self.size)))
+    }
+
     /// Elf64_Sym: name, info, other, section index, value, size. None for what is no definition.
     fn read(symbol: &[u8; 24], table: u8) -> Option<Self> {
         let [n0, n1, n2, n3, info, _, s0, s1, rest @ ..] = *symbol;
@@ -214,12 +252,12 @@ impl Entry {
 }
 
 #[derive(Clone, Copy)]
-struct Names<'a> {
+pub(super) struct Names<'a> {
     tables: [Table<'a>; TABLES],
 }
 
 impl<'a> Names<'a> {
-    fn of(&self, entry: &Entry) -> &'a [u8] {
+    pub(super) fn of(&self, entry: &Entry) -> &'a [u8] {
         let table = self.tables.get(usize::from(entry.table));
         table.map_or(&[], |table| c_string(table.names, entry.name))
     }

@@ -1,6 +1,7 @@
 //! One activation of a function: where it stands and which registers are known there.
 
 use crate::base::addr::VirtAddr;
+use std::fmt;
 
 /// The number of a register in DWARF, x86-64 psABI figure 3.36.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +29,11 @@ impl DwarfReg {
         (0..=Self::RIP.0).map(Self)
     }
 
+    /// Whether it is one of those.
+    pub fn is_followed(self) -> bool {
+        self.index().is_some()
+    }
+
     fn index(self) -> Option<usize> {
         let index = usize::from(self.0);
         (index < REGISTERS).then_some(index)
@@ -40,40 +46,76 @@ const REGISTERS: usize = 17;
 pub type Registers = [u64; REGISTERS];
 
 /// The registers of one frame. What the callees did not save is unknown, which is not zero.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, Default)]
 pub struct FrameRegs {
-    values: [Option<u64>; REGISTERS],
+    values: Registers,
+    /// One bit for each register, by number.
+    known: u32,
 }
 
 impl FrameRegs {
+    const ALL: u32 = (1 << REGISTERS) - 1;
+    const PRESERVED: u32 = {
+        let mut bits = 0;
+        let mut at = 0;
+        while at < DwarfReg::PRESERVED.len() {
+            bits |= 1 << DwarfReg::PRESERVED[at].0;
+            at += 1;
+        }
+        bits
+    };
+
     pub fn all_known(registers: &Registers) -> Self {
         Self {
-            values: registers.map(Some),
+            values: *registers,
+            known: Self::ALL,
         }
     }
 
     pub fn get(&self, register: DwarfReg) -> Option<u64> {
-        self.values.get(register.index()?).copied().flatten()
+        let index = register.index()?;
+        (self.known & 1 << index != 0).then_some(self.values[index])
     }
 
     pub fn set(&mut self, register: DwarfReg, value: Option<u64>) {
-        if let Some(place) = register.index().and_then(|at| self.values.get_mut(at)) {
-            *place = value;
+        let Some(index) = register.index() else {
+            return;
+        };
+        match value {
+            Some(value) => {
+                self.values[index] = value;
+                self.known |= 1 << index;
+            }
+            None => self.known &= !(1 << index),
         }
     }
 
     /// Those that are preserved across calls, for the caller of a function that has not touched them yet.
     #[must_use]
     pub fn preserved(&self) -> Self {
-        let mut kept = Self::default();
-        for register in DwarfReg::PRESERVED {
-            kept.set(register, self.get(register));
+        Self {
+            values: self.values,
+            known: self.known & Self::PRESERVED,
         }
-        kept
     }
 
     pub fn sp(&self) -> Option<VirtAddr> {
         self.get(DwarfReg::RSP).map(VirtAddr::new)
+    }
+}
+
+impl PartialEq for FrameRegs {
+    fn eq(&self, other: &Self) -> bool {
+        DwarfReg::all().all(|register| self.get(register) == other.get(register))
+    }
+}
+
+impl Eq for FrameRegs {}
+
+impl fmt::Debug for FrameRegs {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = DwarfReg::all().filter_map(|register| Some((register, self.get(register)?)));
+        to.debug_map().entries(known).finish()
     }
 }
 

@@ -1,6 +1,6 @@
 //! From the innermost frame outwards.
 
-use super::cfi_step::{self, Failure, Scratch};
+use super::cfi_step::{self, Failure};
 use super::fallback::Fallback;
 use super::frame::{DwarfReg, Found, Frame, FramePc, FrameRegs, Registers, StopReason};
 use crate::base::addr::VirtAddr;
@@ -22,7 +22,6 @@ pub fn walk(modules: &Modules, memory: &dyn ReadMemory, start: &Registers, max: 
     let mut walker = Walker {
         modules,
         memory,
-        scratch: Scratch::new(),
         interrupted: BTreeSet::new(),
     };
     let mut frames = vec![Frame {
@@ -50,7 +49,6 @@ pub fn walk(modules: &Modules, memory: &dyn ReadMemory, start: &Registers, max: 
 struct Walker<'a> {
     modules: &'a Modules,
     memory: &'a dyn ReadMemory,
-    scratch: Scratch,
     /// Where signals interrupted: there the stack may go anywhere, so that a loop shows only by repetition.
     interrupted: BTreeSet<(u64, Option<u64>)>,
 }
@@ -90,10 +88,10 @@ impl Walker<'_> {
         })
     }
 
-    fn by_rules(&mut self, frame: &mut Frame) -> Result<FrameRegs, Failure> {
+    fn by_rules(&self, frame: &mut Frame) -> Result<FrameRegs, Failure> {
         let lookup = frame.pc.lookup();
         let (module, elf) = self.modules.module_at(lookup).ok_or(Failure::NoRule)?;
-        let caller = cfi_step::step(module, elf, &frame.regs, self.memory, &mut self.scratch)?;
+        let caller = cfi_step::step(module, elf, &frame.regs, self.memory)?;
         frame.cfa = Some(caller.cfa);
         frame.is_signal_trampoline = caller.is_signal_trampoline;
         Ok(caller.regs)

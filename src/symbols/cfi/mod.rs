@@ -1,8 +1,17 @@
-//! Where an image keeps its call frame information. What it means is the unwinder's business.
+//! Call frame information (DWARF 5, section 6.4): where an image keeps it, and the rules it has for an
+//! address. To apply them to a frame is the unwinder's business.
+
+pub mod rows;
+pub(super) mod table;
 
 use super::image::Image;
 use crate::base::addr::ElfAddr;
-use gimli::{BaseAddresses, EhFrameHdr, LittleEndian, Pointer};
+use gimli::{BaseAddresses, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, Pointer};
+use rows::RowCache;
+use std::cell::{OnceCell, RefCell};
+use table::Extent;
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 const DEBUG_FRAME: &str = ".debug_frame";
 
@@ -17,9 +26,18 @@ pub struct CfiSections<'a> {
     pub got: ElfAddr,
 }
 
-/// Where the sections were found: looked for once, as every step of an unwinding asks.
+/// What was learned of an image's call frame information.
+#[derive(Default, Debug)]
+pub(super) struct CfiCache {
+    places: OnceCell<CfiPlaces>,
+    eh_frame: OnceCell<Vec<Extent>>,
+    debug_frame: OnceCell<Vec<Extent>>,
+    rows: RefCell<RowCache>,
+}
+
+/// Where the sections were found.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CfiPlaces {
+struct CfiPlaces {
     eh_frame_hdr: Option<Place>,
     eh_frame: Option<Place>,
     debug_frame: Option<Frames>,
@@ -41,9 +59,31 @@ enum Frames {
     DebugFile,
 }
 
+impl<'a> CfiSections<'a> {
+    fn bases(&self) -> BaseAddresses {
+        let addr = |section: Option<(ElfAddr, &[u8])>| section.map_or(0, |(addr, _)| addr.raw());
+        BaseAddresses::default()
+            .set_eh_frame_hdr(addr(self.eh_frame_hdr))
+            .set_eh_frame(addr(self.eh_frame))
+            .set_text(self.text.raw())
+            .set_got(self.got.raw())
+    }
+
+    fn eh_frame_section(&self) -> Option<EhFrame<Slice<'a>>> {
+        let (_, bytes) = self.eh_frame?;
+        Some(EhFrame::new(bytes, LittleEndian))
+    }
+
+    fn debug_frame_section(&self) -> Option<DebugFrame<Slice<'a>>> {
+        let mut section = DebugFrame::from(EndianSlice::new(self.debug_frame?, LittleEndian));
+        section.set_address_size(8);
+        Some(section)
+    }
+}
+
 impl Image {
     pub fn cfi(&self) -> CfiSections<'_> {
-        let places = self.cfi_places.get_or_init(|| self.find_cfi());
+        let places = self.cfi_cache.places.get_or_init(|| self.find_cfi());
         let bytes = |place: Option<Place>| self.bytes_at(place?);
         let frames = match places.debug_frame {
             Some(Frames::Own) => self.section_bytes(DEBUG_FRAME).ok(),
