@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 
 /// Where distributions install debug files.
-const DEBUG_ROOT: &str = "/usr/lib/debug";
+pub(super) const DEBUG_ROOT: &str = "/usr/lib/debug";
 
 impl Image {
     /// The separate file with what was stripped from this one. Looked for once, on first use.
@@ -28,21 +28,47 @@ impl Image {
 }
 
 fn find(image: &Image, root: &Path) -> Option<Image> {
-    by_build_id(image, root).or_else(|| by_link(image, root))
+    let by_id = || {
+        let id = image.build_id()?;
+        let found = Image::open(&by_build_id(id, root)?).ok()?;
+        (found.build_id() == Some(id)).then_some(found)
+    };
+    by_id().or_else(|| by_link(image, root))
 }
 
-fn by_build_id(image: &Image, root: &Path) -> Option<Image> {
-    let id = image.build_id()?;
+/// The place for the debug file of the image with that id.
+pub(super) fn by_build_id(id: &[u8], root: &Path) -> Option<PathBuf> {
     let (first, rest) = id.split_first()?;
     let hex = rest.iter().fold(String::new(), |mut hex, byte| {
         // Writing to a string cannot fail.
         let _ = write!(hex, "{byte:02x}");
         hex
     });
-    let path = root.join(format!(".build-id/{first:02x}/{hex}.debug"));
-    Image::open(&path)
-        .ok()
-        .filter(|found| found.build_id() == Some(id))
+    (!hex.is_empty()).then(|| root.join(format!(".build-id/{first:02x}/{hex}.debug")))
+}
+
+/// A path without `.` and `..`, by its text alone.
+pub(super) fn folded(path: &Path) -> PathBuf {
+    let mut folded = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                folded.pop();
+            }
+            other => folded.push(other),
+        }
+    }
+    folded
+}
+
+/// Where a file may lie that was named relative to the folder of the compilation, when the program was
+/// moved with its files: below the program's folder, or in it.
+pub(super) fn beside(image: &Image, name: &Path) -> Vec<PathBuf> {
+    let folder = image.path().parent().unwrap_or(Path::new(""));
+    let below = Some(folded(&folder.join(name))).filter(|path| path.starts_with(folder));
+    let plain = name.file_name().map(|name| folder.join(name));
+    below.into_iter().chain(plain).collect()
 }
 
 /// `.gnu_debuglink`: a file name, padded to four bytes, and the CRC-32 of the whole debug file.

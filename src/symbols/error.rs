@@ -20,6 +20,8 @@ pub enum Error {
     },
     #[error("the debug information of '{}' is damaged: {detail}", path.display())]
     BadDwarf { path: PathBuf, detail: String },
+    #[error("the debug information of '{}' is incomplete: '{}' is missing", path.display(), missing.display())]
+    MissingDebugFile { path: PathBuf, missing: PathBuf },
     #[error("'{text}' is no location: {why}")]
     BadLocation { text: String, why: &'static str },
     #[error("no symbol '{name}'")]
@@ -48,7 +50,9 @@ impl Error {
             },
             Self::NotElf { .. } => Code::NotExecutable,
             Self::WrongArchitecture { .. } => Code::WrongArchitecture,
-            Self::BadElf { .. } | Self::BadDwarf { .. } => Code::BadElf,
+            Self::BadElf { .. } | Self::BadDwarf { .. } | Self::MissingDebugFile { .. } => {
+                Code::BadElf
+            }
             Self::BadLocation { .. } => Code::BadArgument,
             Self::NoSymbol { .. } | Self::NoModule { .. } => Code::NoSymbol,
             Self::NoLocation { .. } | Self::NoFile { .. } => Code::NoLocation,

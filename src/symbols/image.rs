@@ -36,6 +36,12 @@ impl Deref for Bytes {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Program,
+    DebugFile,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Loaded at its link addresses.
@@ -97,17 +103,20 @@ pub struct Image {
     pub(super) separate: OnceCell<Option<Box<Image>>>,
     /// The small image inside `.gnu_debugdata`.
     pub(super) mini: OnceCell<Option<Box<Image>>>,
+    /// The file with debug information that this one shares with others.
+    pub(super) supplement: OnceCell<Option<Box<Image>>>,
     pub(super) dwarf: OnceCell<DwarfIndex>,
     pub(super) cfi_cache: CfiCache,
 }
 
 impl Image {
     pub fn open(path: &Path) -> Result<Self> {
-        let map = FileMap::open(path, MAX_FILE).map_err(|source| Error::Open {
-            path: path.to_owned(),
-            source,
-        })?;
-        Self::parse(path.to_owned(), Bytes::File(map))
+        Self::parse(path.to_owned(), map(path)?, Use::Program)
+    }
+
+    /// A file that holds debug information of a program and may be an object file, as a .dwo is.
+    pub(super) fn open_object(path: &Path) -> Result<Self> {
+        Self::parse(path.to_owned(), map(path)?, Use::DebugFile)
     }
 
     /// From a file that is open already; `path` is what it is called.
@@ -116,16 +125,16 @@ impl Image {
             path: path.to_owned(),
             source,
         })?;
-        Self::parse(path.to_owned(), Bytes::File(map))
+        Self::parse(path.to_owned(), Bytes::File(map), Use::Program)
     }
 
     /// From memory, such as the vDSO read out of a process.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self> {
-        Self::parse(PathBuf::from(name), Bytes::Memory(bytes))
+        Self::parse(PathBuf::from(name), Bytes::Memory(bytes), Use::Program)
     }
 
-    fn parse(path: PathBuf, bytes: Bytes) -> Result<Self> {
-        let header = check_header(&path, &bytes)?;
+    fn parse(path: PathBuf, bytes: Bytes, wanted: Use) -> Result<Self> {
+        let header = check_header(&path, &bytes, wanted)?;
         let kind = match header.e_type(LittleEndian) {
             elf::ET_EXEC => Kind::Fixed,
             _ => Kind::Relocatable,
@@ -157,6 +166,7 @@ impl Image {
             symtab: OnceCell::new(),
             separate: OnceCell::new(),
             mini: OnceCell::new(),
+            supplement: OnceCell::new(),
             dwarf: OnceCell::new(),
             cfi_cache: CfiCache::default(),
             path,
@@ -312,6 +322,14 @@ impl Image {
     }
 }
 
+fn map(path: &Path) -> Result<Bytes> {
+    let map = FileMap::open(path, MAX_FILE).map_err(|source| Error::Open {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(Bytes::File(map))
+}
+
 /// A NUL-terminated string of a string table, cut at the name limit.
 pub(super) fn c_string(table: &[u8], start: u32) -> &[u8] {
     let rest = usize::try_from(start)
@@ -342,7 +360,7 @@ fn build_id_note(mut notes: &[u8]) -> Option<&[u8]> {
     None
 }
 
-fn check_header<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a Header> {
+fn check_header<'a>(path: &Path, bytes: &'a [u8], wanted: Use) -> Result<&'a Header> {
     let path = || path.to_owned();
     if bytes.is_empty() {
         return Err(Error::NotElf {
@@ -371,6 +389,7 @@ fn check_header<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a Header> {
     let header = Header::parse(bytes).map_err(|error| damaged(&error.to_string()))?;
     match header.e_type(LittleEndian) {
         elf::ET_EXEC | elf::ET_DYN => Ok(header),
+        elf::ET_REL if wanted == Use::DebugFile => Ok(header),
         elf::ET_REL => Err(damaged("it is an object file, which is not linked yet")),
         elf::ET_CORE => Err(damaged("it is a core file")),
         elf::FileType(other) => Err(damaged(&format!("unknown file type {other}"))),

@@ -4,4 +4,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test program
 
 mod build;
+mod split;
 mod stripped;

@@ -1,6 +1,6 @@
 //! The functions of one unit, and the calls that were inlined into them.
 
-use super::units::is_tombstone;
+use super::units::{Entries, is_tombstone};
 use super::{Dwarf, Entry, Slice, Unit, readable};
 use crate::base::range_map::RangeMap;
 use crate::symbols::budget::{Budget, MAX_RANGES};
@@ -94,11 +94,13 @@ impl Functions {
 }
 
 impl<'a> Dwarf<'a> {
-    pub(super) fn read_functions(&self, unit: &Unit<'a>, budget: &mut Budget) -> Functions {
+    pub(super) fn read_functions(&self, whole: &Entries<'a>, budget: &mut Budget) -> Functions {
         let mut scopes: Vec<Scope> = Vec::new();
         let mut ranges = Vec::new();
         // Depth and number of the scopes around the present entry.
         let mut open: Vec<(isize, usize)> = Vec::new();
+        let unit = whole.unit();
+        let sections = self.sections_for(whole);
         let mut entries = unit.entries();
         loop {
             let entry = match entries.next_dfs() {
@@ -123,7 +125,7 @@ impl<'a> Dwarf<'a> {
                 _ => continue,
             };
             let first = ranges.len();
-            self.read_ranges(unit, entry, &mut ranges, budget);
+            read_ranges(sections, unit, entry, &mut ranges, budget);
             if ranges.len() == first {
                 continue;
             }
@@ -154,36 +156,23 @@ impl<'a> Dwarf<'a> {
         }
     }
 
-    fn read_ranges(
-        &self,
-        unit: &Unit<'a>,
-        entry: &Entry<'a>,
-        into: &mut Vec<(u64, u64)>,
-        budget: &mut Budget,
-    ) {
-        let Ok(mut found) = self.sections.die_ranges(unit, entry) else {
-            return;
-        };
-        while let Ok(Some(range)) = found.next() {
-            if !budget.step() || into.len() >= MAX_RANGES {
-                return;
-            }
-            if !is_tombstone(range.begin) && range.begin < range.end {
-                into.push((range.begin, range.end));
-            }
-        }
-    }
-
     /// The name of a function, taken from the entry itself or from those it is a copy of. The linkage name
     /// is preferred, as it holds the whole path.
-    pub(super) fn function_name(&self, unit: &Unit<'a>, offset: UnitOffset) -> Option<String> {
+    pub(super) fn function_name(&self, whole: &Entries<'a>, offset: UnitOffset) -> Option<String> {
         let mut plain = None;
-        let mut moved: Option<Unit<'a>> = None;
-        let mut offset = offset;
+        let mut at = Origin {
+            dwarf: self,
+            moved: None,
+            offset,
+        };
         for _ in 0..LONGEST_CHAIN {
-            let unit = moved.as_ref().unwrap_or(unit);
-            let entry = unit.entry(offset).ok()?;
-            let text = |name| self.text(unit, entry.attr_value(name)?);
+            let entries = at.moved.as_ref().unwrap_or(whole);
+            let entry = entries.unit().entry(at.offset).ok()?;
+            let sections = at.dwarf.sections_for(entries);
+            let text = |name| {
+                let text = sections.attr_string(entries.unit(), entry.attr_value(name)?);
+                Some(text.ok()?.slice())
+            };
             let linkage =
                 text(gimli::DW_AT_linkage_name).or_else(|| text(gimli::DW_AT_MIPS_linkage_name));
             if let Some(linkage) = linkage {
@@ -193,22 +182,75 @@ impl<'a> Dwarf<'a> {
             let origin = entry
                 .attr_value(gimli::DW_AT_abstract_origin)
                 .or_else(|| entry.attr_value(gimli::DW_AT_specification));
-            match origin {
-                Some(AttributeValue::UnitRef(next)) => offset = next,
-                Some(AttributeValue::DebugInfoRef(next)) => {
-                    let (next_unit, next) = self.unit_and_entry(next)?;
-                    moved = Some(next_unit);
-                    offset = next;
-                }
-                _ => break,
-            }
+            let Some(next) = origin.and_then(|origin| at.follow(whole, origin)) else {
+                break;
+            };
+            at = next;
         }
         plain.map(readable)
     }
+}
 
-    fn text(&self, unit: &Unit<'a>, value: AttributeValue<Slice<'a>>) -> Option<&'a [u8]> {
-        let text = self.sections.attr_string(unit, value).ok()?;
-        Some(text.slice())
+/// An entry that another one refers to.
+struct Origin<'d, 'a> {
+    dwarf: &'d Dwarf<'a>,
+    /// None while in the unit where it began.
+    moved: Option<Entries<'a>>,
+    offset: UnitOffset,
+}
+
+impl<'a> Origin<'_, 'a> {
+    fn follow(self, whole: &Entries<'a>, origin: AttributeValue<Slice<'a>>) -> Option<Self> {
+        let Self { dwarf, moved, .. } = self;
+        let (dwarf, offset) = match origin {
+            AttributeValue::UnitRef(offset) => {
+                return Some(Self {
+                    dwarf,
+                    moved,
+                    offset,
+                });
+            }
+            AttributeValue::DebugInfoRef(offset) => {
+                // A split file has but one unit with functions.
+                if let Entries::Split(split) = moved.as_ref().unwrap_or(whole) {
+                    let offset = offset.to_unit_offset(&split.unit.header)?;
+                    return Some(Self {
+                        dwarf,
+                        moved,
+                        offset,
+                    });
+                }
+                (dwarf, offset)
+            }
+            AttributeValue::DebugInfoRefSup(offset) => (dwarf.supplement.as_deref()?, offset),
+            _ => return None,
+        };
+        let (unit, offset) = dwarf.unit_and_entry(offset)?;
+        Some(Self {
+            dwarf,
+            moved: Some(Entries::Here(unit)),
+            offset,
+        })
+    }
+}
+
+fn read_ranges<'a>(
+    sections: &gimli::Dwarf<Slice<'a>>,
+    unit: &Unit<'a>,
+    entry: &Entry<'a>,
+    into: &mut Vec<(u64, u64)>,
+    budget: &mut Budget,
+) {
+    let Ok(mut found) = sections.die_ranges(unit, entry) else {
+        return;
+    };
+    while let Ok(Some(range)) = found.next() {
+        if !budget.step() || into.len() >= MAX_RANGES {
+            return;
+        }
+        if !is_tombstone(range.begin) && range.begin < range.end {
+            into.push((range.begin, range.end));
+        }
     }
 }
 

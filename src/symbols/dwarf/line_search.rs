@@ -1,5 +1,6 @@
 //! From a line of source to addresses.
 
+use super::units::is_part;
 use super::{Dwarf, Unit};
 use crate::base::addr::ElfAddr;
 use crate::symbols::budget::Budget;
@@ -93,7 +94,7 @@ impl Dwarf<'_> {
             if !budget.step() {
                 break;
             }
-            let Some(unit) = self.load_unit(number) else {
+            let Some(unit) = self.load_unit(number).filter(|unit| !is_part(unit)) else {
                 continue;
             };
             let files = self.files_that_fit(&unit, query, budget);
@@ -198,15 +199,31 @@ impl Dwarf<'_> {
         }
     }
 
+    /// The source file of a unit: a skeleton does not tell its name, but lists it first.
+    fn unit_file<'u>(&self, unit: &Unit<'u>) -> Option<&'u [u8]>
+    where
+        Self: 'u,
+    {
+        let listed = || {
+            let program = unit.line_program.as_ref()?;
+            let first = program.header().file_names().first()?.path_name();
+            let name = self.sections.attr_string(unit, first).ok()?;
+            Some(name.slice())
+        };
+        unit.name.map(|name| name.slice()).or_else(listed)
+    }
+
     fn near_files(&self, base: &str, budget: &mut Budget) -> Vec<String> {
         let mut names = BTreeSet::new();
         for number in 0..self.unit_count() {
             if !budget.step() {
                 break;
             }
-            let name = self.load_unit(number).and_then(|unit| unit.name);
+            let name = self
+                .load_unit(number)
+                .and_then(|unit| self.unit_file(&unit));
             if let Some(name) = name {
-                let text = String::from_utf8_lossy(name.slice()).into_owned();
+                let text = String::from_utf8_lossy(name).into_owned();
                 let last = text.rsplit('/').next().unwrap_or(&text);
                 // rustc adds the code generation unit: `src/main.rs/@/hello.4f2a`.
                 let file = text

@@ -59,28 +59,6 @@ impl<'a> Dwarf<'a> {
         Some(table)
     }
 
-    /// Whether a unit's list of files may be read. gimli reads it with the unit, without a bound.
-    pub(super) fn has_bearable_files(&self, root: &Entry<'a>) -> bool {
-        match root.attr_value(gimli::DW_AT_stmt_list) {
-            Some(AttributeValue::DebugLineRef(offset)) => self
-                .header_size(offset)
-                .is_none_or(|size| size <= MAX_HEADER),
-            _ => true,
-        }
-    }
-
-    /// Lengths and version come first: DWARF 5, section 6.2.4.
-    fn header_size(&self, offset: DebugLineOffset) -> Option<u64> {
-        let mut reader = *self.sections.debug_line.reader();
-        reader.skip(offset.0).ok()?;
-        let (_, format) = reader.read_initial_length().ok()?;
-        if reader.read_u16().ok()? >= 5 {
-            reader.skip(2).ok()?;
-        }
-        let size = reader.read_length(format).ok()?;
-        u64::try_from(size).ok()
-    }
-
     fn file_names(&self, unit: &Unit<'a>, header: &Header<'a>) -> Vec<String> {
         let mut room = MAX_FILE_NAMES;
         let first = usize::from(header.version() < 5);
@@ -129,6 +107,28 @@ impl<'a> Dwarf<'a> {
         let name = &name[..name.len().min(MAX_NAME)];
         name.rsplit(|&byte| byte == b'/').next().unwrap_or(name)
     }
+}
+
+/// Whether a unit's list of files may be read. gimli reads it with the unit, without a bound.
+pub(super) fn has_bearable_files<'a>(sections: &gimli::Dwarf<Slice<'a>>, root: &Entry<'a>) -> bool {
+    match root.attr_value(gimli::DW_AT_stmt_list) {
+        Some(AttributeValue::DebugLineRef(offset)) => {
+            header_size(sections, offset).is_none_or(|size| size <= MAX_HEADER)
+        }
+        _ => true,
+    }
+}
+
+/// Lengths and version come first: DWARF 5, section 6.2.4.
+fn header_size(sections: &gimli::Dwarf<Slice<'_>>, offset: DebugLineOffset) -> Option<u64> {
+    let mut reader = *sections.debug_line.reader();
+    reader.skip(offset.0).ok()?;
+    let (_, format) = reader.read_initial_length().ok()?;
+    if reader.read_u16().ok()? >= 5 {
+        reader.skip(2).ok()?;
+    }
+    let size = reader.read_length(format).ok()?;
+    u64::try_from(size).ok()
 }
 
 fn join(path: &mut String, part: &str) {

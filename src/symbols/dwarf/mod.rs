@@ -9,6 +9,8 @@ mod comparison;
 mod functions;
 mod line_search;
 mod lines;
+mod split;
+mod supplement;
 mod units;
 
 use super::budget::Budget;
@@ -17,6 +19,9 @@ use super::image::Image;
 use super::name;
 use crate::base::addr::ElfAddr;
 use gimli::{EndianSlice, LittleEndian, SectionId};
+use split::Package;
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
 use units::Units;
 
 pub use line_search::{LineAddress, LineMatch, LineQuery};
@@ -48,6 +53,18 @@ pub struct SourceFrame {
 #[derive(Debug)]
 pub struct DwarfIndex {
     units: Units,
+    package: Package,
+    /// How many .dwo files were looked for.
+    split_files: Cell<usize>,
+    problem: RefCell<Option<Problem>>,
+}
+
+/// Why not everything could be read.
+#[derive(Clone, Debug)]
+enum Problem {
+    Damaged(String),
+    /// A file that belongs to the image is not there, or is another one's.
+    Missing(PathBuf),
 }
 
 /// The debug information of one image, ready to be asked.
@@ -55,39 +72,75 @@ pub struct Dwarf<'a> {
     image: &'a Image,
     sections: gimli::Dwarf<Slice<'a>>,
     index: &'a DwarfIndex,
+    supplement: Option<Box<Dwarf<'a>>>,
 }
 
 impl Image {
     /// None when neither the image nor a separate file has any.
     pub fn dwarf(&self) -> Option<Dwarf<'_>> {
-        let image = self.dwarf_image()?;
-        let read = |name| {
-            let bytes = image.section_bytes(name).unwrap_or(&[]);
-            EndianSlice::new(bytes, LittleEndian)
-        };
-        let load = |id| match id {
-            SectionId::DebugInfo
-            | SectionId::DebugAbbrev
-            | SectionId::DebugLine
-            | SectionId::DebugStr
-            | SectionId::DebugLineStr
-            | SectionId::DebugStrOffsets
-            | SectionId::DebugAddr
-            | SectionId::DebugAranges
-            | SectionId::DebugRanges
-            | SectionId::DebugRngLists => read(id.name()),
-            _ => EndianSlice::new(&[], LittleEndian),
-        };
-        let sections = gimli::Dwarf::load(|id| Ok::<_, gimli::Error>(load(id))).ok()?;
-        let index = image.dwarf.get_or_init(|| DwarfIndex {
-            units: Units::read(&sections),
+        let mut dwarf = Dwarf::over(self.dwarf_image()?)?;
+        dwarf.add_supplement();
+        Some(dwarf)
+    }
+}
+
+impl<'a> Dwarf<'a> {
+    fn over(image: &'a Image) -> Option<Self> {
+        let sections = main_sections(image)?;
+        let index = image.dwarf.get_or_init(|| {
+            let (units, problem) = Units::read(&sections);
+            DwarfIndex {
+                units,
+                package: Package::new(),
+                split_files: Cell::new(0),
+                problem: RefCell::new(problem.map(Problem::Damaged)),
+            }
         });
-        Some(Dwarf {
+        Some(Self {
             image,
             sections,
             index,
+            supplement: None,
         })
     }
+
+    /// The first problem is kept: later ones tend to follow from it.
+    fn note(&self, problem: Problem) {
+        self.index.problem.borrow_mut().get_or_insert(problem);
+    }
+
+    fn note_problem(&self, what: &str, error: impl std::fmt::Display) {
+        self.note(Problem::Damaged(format!("{what}: {error}")));
+    }
+}
+
+fn main_sections(image: &Image) -> Option<gimli::Dwarf<Slice<'_>>> {
+    sections_of(image, |id| match id {
+        SectionId::DebugInfo
+        | SectionId::DebugAbbrev
+        | SectionId::DebugLine
+        | SectionId::DebugStr
+        | SectionId::DebugLineStr
+        | SectionId::DebugStrOffsets
+        | SectionId::DebugAddr
+        | SectionId::DebugAranges
+        | SectionId::DebugRanges
+        | SectionId::DebugRngLists => Some(id.name()),
+        _ => None,
+    })
+}
+
+/// Readers over the sections that `name` has a name for.
+fn sections_of(
+    image: &Image,
+    name: impl Fn(SectionId) -> Option<&'static str>,
+) -> Option<gimli::Dwarf<Slice<'_>>> {
+    let read = |id| {
+        let bytes = name(id).map(|name| image.section_bytes(name));
+        let bytes = bytes.and_then(Result::ok).unwrap_or(&[]);
+        Ok::<_, gimli::Error>(EndianSlice::new(bytes, LittleEndian))
+    };
+    gimli::Dwarf::load(read).ok()
 }
 
 impl Dwarf<'_> {
@@ -108,13 +161,13 @@ impl Dwarf<'_> {
         if chain.is_empty() {
             return lone_line(at);
         }
-        let unit = self.load_unit(number);
+        let entries = self.load_entries(number);
         let mut place = at;
         let mut frames = Vec::new();
         for scope in chain.iter().rev() {
-            let function = unit
+            let function = entries
                 .as_ref()
-                .and_then(|unit| self.function_name(unit, scope.offset));
+                .and_then(|entries| self.function_name(entries, scope.offset));
             frames.push(SourceFrame {
                 function,
                 at: place.take(),
@@ -158,10 +211,12 @@ impl Dwarf<'_> {
 
     /// Whether everything could be read, and if not, why.
     pub fn problem(&self) -> Option<Error> {
-        let detail = self.index.units.problem()?;
-        Some(Error::BadDwarf {
-            path: self.image.path().to_owned(),
-            detail,
+        let path = self.image.path().to_owned();
+        let shared = || self.supplement.as_ref()?.index.problem.borrow().clone();
+        let own = self.index.problem.borrow().clone();
+        Some(match own.or_else(shared)? {
+            Problem::Damaged(detail) => Error::BadDwarf { path, detail },
+            Problem::Missing(missing) => Error::MissingDebugFile { path, missing },
         })
     }
 }

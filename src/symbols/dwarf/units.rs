@@ -1,13 +1,14 @@
 //! Compilation units: where each begins, which addresses it covers, and what was read of it.
 
 use super::functions::Functions;
-use super::lines::LineTable;
+use super::lines::{LineTable, has_bearable_files};
+use super::split::{Split, SplitFile};
 use super::{Dwarf, Slice, Unit};
 use crate::base::addr::ElfAddr;
 use crate::base::range_map::RangeMap;
 use crate::symbols::budget::{Budget, MAX_RANGES, MAX_UNITS};
-use gimli::{Abbreviations, DebugInfoOffset, UnitOffset};
-use std::cell::{OnceCell, RefCell};
+use gimli::{Abbreviations, DebugInfoOffset, UnitHeader, UnitOffset};
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -16,13 +17,13 @@ pub(super) struct Units {
     /// In order of their offset.
     all: Vec<UnitState>,
     by_address: OnceCell<RangeMap<usize>>,
-    problem: RefCell<Option<String>>,
 }
 
-#[derive(Debug)]
-struct UnitState {
+#[derive(Default, Debug)]
+pub(super) struct UnitState {
     /// In `.debug_info`.
     offset: usize,
+    pub(super) split: SplitFile,
     abbreviations: OnceCell<Option<Arc<Abbreviations>>>,
     lines: OnceCell<Option<LineTable>>,
     functions: OnceCell<Option<Functions>>,
@@ -30,7 +31,7 @@ struct UnitState {
 
 impl Units {
     /// Reads the headers only, which is one jump per unit.
-    pub(super) fn read(sections: &gimli::Dwarf<Slice<'_>>) -> Self {
+    pub(super) fn read(sections: &gimli::Dwarf<Slice<'_>>) -> (Self, Option<String>) {
         let mut all = Vec::new();
         let mut headers = sections.units();
         let problem = loop {
@@ -44,31 +45,37 @@ impl Units {
                     };
                     all.push(UnitState {
                         offset,
-                        abbreviations: OnceCell::new(),
-                        lines: OnceCell::new(),
-                        functions: OnceCell::new(),
+                        ..UnitState::default()
                     });
                 }
                 Ok(None) => break None,
                 Err(error) => break Some(format!("unit headers: {error}")),
             }
         };
-        Self {
+        let units = Self {
             all,
             by_address: OnceCell::new(),
-            problem: RefCell::new(problem),
+        };
+        (units, problem)
+    }
+
+    pub(super) fn state(&self, number: usize) -> Option<&UnitState> {
+        self.all.get(number)
+    }
+}
+
+/// Where the entries of a unit are, which may be another file than its lines.
+pub(super) enum Entries<'a> {
+    Here(Unit<'a>),
+    Split(Box<Split<'a>>),
+}
+
+impl<'a> Entries<'a> {
+    pub(super) fn unit(&self) -> &Unit<'a> {
+        match self {
+            Self::Here(unit) => unit,
+            Self::Split(split) => &split.unit,
         }
-    }
-
-    pub(super) fn problem(&self) -> Option<String> {
-        self.problem.borrow().clone()
-    }
-
-    /// The first problem is kept: later ones tend to follow from it.
-    fn note(&self, what: &str, error: impl std::fmt::Display) {
-        self.problem
-            .borrow_mut()
-            .get_or_insert_with(|| format!("{what}: {error}"));
     }
 }
 
@@ -77,13 +84,20 @@ pub(super) fn is_tombstone(addr: u64) -> bool {
     addr == 0 || addr >= u64::MAX - 1
 }
 
+/// Whether a unit has no code of its own, though it may name the line table of one that has: what several
+/// units import, or a type.
+pub(super) fn is_part(unit: &Unit<'_>) -> bool {
+    let mut entries = unit.entries();
+    let tag = entries.next_dfs().ok().flatten().map(|root| root.tag());
+    matches!(
+        tag,
+        Some(gimli::DW_TAG_partial_unit | gimli::DW_TAG_type_unit)
+    )
+}
+
 impl<'a> Dwarf<'a> {
     pub(super) fn unit_count(&self) -> usize {
         self.index.units.all.len()
-    }
-
-    pub(super) fn note_problem(&self, what: &str, error: impl std::fmt::Display) {
-        self.index.units.note(what, error);
     }
 
     /// The number of the unit that holds an offset into `.debug_info`.
@@ -108,13 +122,47 @@ impl<'a> Dwarf<'a> {
             .abbreviations
             .get_or_init(|| self.sections.abbreviations(&header).ok());
         let known = known.clone().ok_or(gimli::Error::MissingUnitDie)?;
-        let mut entries = header.entries(&known);
-        let root = entries.next_dfs()?.ok_or(gimli::Error::MissingUnitDie)?;
-        if !self.has_bearable_files(root) {
-            self.note_problem("a unit", "its list of files is too long");
+        if !self.is_bearable(&self.sections, &header, &known)? {
             return Ok(None);
         }
         Unit::new_with_abbreviations(&self.sections, header, known).map(Some)
+    }
+
+    /// Whether a unit may be read in full.
+    pub(super) fn is_bearable(
+        &self,
+        sections: &gimli::Dwarf<Slice<'a>>,
+        header: &UnitHeader<Slice<'a>>,
+        known: &Abbreviations,
+    ) -> gimli::Result<bool> {
+        let mut entries = header.entries(known);
+        let root = entries.next_dfs()?.ok_or(gimli::Error::MissingUnitDie)?;
+        let bearable = has_bearable_files(sections, root);
+        if !bearable {
+            self.note_problem("a unit", "its list of files is too long");
+        }
+        Ok(bearable)
+    }
+
+    /// A unit with the file that its entries are in.
+    pub(super) fn load_entries(&self, number: usize) -> Option<Entries<'a>> {
+        let unit = self.load_unit(number)?;
+        // Type units of a split file have an id as well, but they are in that file.
+        match self.load_split(number, &unit) {
+            Some(split) => Some(Entries::Split(Box::new(split))),
+            None => Some(Entries::Here(unit)),
+        }
+    }
+
+    /// The sections that `entries` refer to.
+    pub(super) fn sections_for<'e>(
+        &'e self,
+        entries: &'e Entries<'a>,
+    ) -> &'e gimli::Dwarf<Slice<'a>> {
+        match entries {
+            Entries::Here(_) => &self.sections,
+            Entries::Split(split) => &split.sections,
+        }
     }
 
     /// The line rows of a unit, parsed on first use.
@@ -127,7 +175,7 @@ impl<'a> Dwarf<'a> {
     /// The functions of a unit, parsed on first use.
     pub(super) fn functions(&self, number: usize, budget: &mut Budget) -> Option<&'a Functions> {
         let state = self.index.units.all.get(number)?;
-        let read = || Some(self.read_functions(&self.load_unit(number)?, budget));
+        let read = || Some(self.read_functions(&self.load_entries(number)?, budget));
         state.functions.get_or_init(read).as_ref()
     }
 
@@ -155,7 +203,7 @@ impl<'a> Dwarf<'a> {
             if covered.contains(&number) {
                 continue;
             }
-            let Some(unit) = self.load_unit(number) else {
+            let Some(unit) = self.load_unit(number).filter(|unit| !is_part(unit)) else {
                 continue;
             };
             let before = ranges.len();
