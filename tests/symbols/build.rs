@@ -20,6 +20,22 @@ pub fn compile(folder: &Path, source: &str, name: &str, flags: &[&str]) -> PathB
     program
 }
 
+/// Compiles a Rust source of this folder with the compiler of this project.
+pub fn compile_rust(folder: &Path, source: &str, name: &str, flags: &[&str]) -> PathBuf {
+    let program = folder.join(name);
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/symbols");
+    let status = Command::new("rustc")
+        .current_dir(folder)
+        .arg(sources.join(source))
+        .args(flags)
+        .arg("-o")
+        .arg(&program)
+        .status()
+        .unwrap();
+    assert!(status.success(), "rustc {source} {flags:?}");
+    program
+}
+
 pub fn image(path: &Path) -> Image {
     Image::open(path).unwrap()
 }
