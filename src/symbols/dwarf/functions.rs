@@ -99,7 +99,7 @@ impl<'a> Dwarf<'a> {
         let mut ranges = Vec::new();
         // Depth and number of the scopes around the present entry.
         let mut open: Vec<(isize, usize)> = Vec::new();
-        let unit = whole.unit();
+        let unit = &whole.unit;
         let sections = self.sections_for(whole);
         let mut entries = unit.entries();
         loop {
@@ -167,10 +167,10 @@ impl<'a> Dwarf<'a> {
         };
         for _ in 0..LONGEST_CHAIN {
             let entries = at.moved.as_ref().unwrap_or(whole);
-            let entry = entries.unit().entry(at.offset).ok()?;
+            let entry = entries.unit.entry(at.offset).ok()?;
             let sections = at.dwarf.sections_for(entries);
             let text = |name| {
-                let text = sections.attr_string(entries.unit(), entry.attr_value(name)?);
+                let text = sections.attr_string(&entries.unit, entry.attr_value(name)?);
                 Some(text.ok()?.slice())
             };
             let linkage =
@@ -212,8 +212,9 @@ impl<'a> Origin<'_, 'a> {
             }
             AttributeValue::DebugInfoRef(offset) => {
                 // A split file has but one unit with functions.
-                if let Entries::Split(split) = moved.as_ref().unwrap_or(whole) {
-                    let offset = offset.to_unit_offset(&split.unit.header)?;
+                let entries = moved.as_ref().unwrap_or(whole);
+                if entries.split.is_some() {
+                    let offset = offset.to_unit_offset(&entries.unit.header)?;
                     return Some(Self {
                         dwarf,
                         moved,
@@ -228,7 +229,7 @@ impl<'a> Origin<'_, 'a> {
         let (unit, offset) = dwarf.unit_and_entry(offset)?;
         Some(Self {
             dwarf,
-            moved: Some(Entries::Here(unit)),
+            moved: Some(Entries { unit, split: None }),
             offset,
         })
     }

@@ -1,6 +1,7 @@
 //! Split debug information (DWARF 5, section 7.3.2, and the GNU form for DWARF 4): a skeleton unit stays in
 //! the program with addresses and lines; functions lie in a .dwo file, or with those of others in a .dwp.
 
+use super::units::Entries;
 use super::{Dwarf, Problem, Slice, Unit, sections_of};
 use crate::symbols::debug_file::beside;
 use crate::symbols::image::Image;
@@ -18,18 +19,12 @@ pub(super) type SplitFile = OnceCell<Option<Box<Image>>>;
 /// The .dwp of an image.
 pub(super) type Package = OnceCell<Option<Box<Image>>>;
 
-/// The sections and the unit that hold the entries which a skeleton leaves out.
-pub(super) struct Split<'a> {
-    pub(super) sections: gimli::Dwarf<Slice<'a>>,
-    pub(super) unit: Unit<'a>,
-}
-
 impl<'a> Dwarf<'a> {
     /// What belongs to a skeleton; a problem is noted when it cannot be had.
-    pub(super) fn load_split(&self, number: usize, skeleton: &Unit<'a>) -> Option<Split<'a>> {
+    pub(super) fn load_split(&self, number: usize, skeleton: &Unit<'a>) -> Option<Entries<'a>> {
         let id = skeleton.dwo_id?;
         if let Some(package) = self.package() {
-            match self.from_package(package, id, skeleton) {
+            match self.packaged(package, id, skeleton) {
                 Ok(Some(found)) => return Some(found),
                 Ok(None) => {}
                 Err(error) => self.note_problem("the .dwp file", error),
@@ -39,7 +34,7 @@ impl<'a> Dwarf<'a> {
         let mut sections = split_sections(file)?;
         sections.make_dwo(&self.sections);
         match self.unit_in(&sections, id, skeleton) {
-            Ok(Some(unit)) => Some(Split { sections, unit }),
+            Ok(Some(unit)) => Some(entries(unit, sections)),
             Ok(None) => {
                 self.note(Problem::Missing(file.path().to_owned()));
                 None
@@ -68,12 +63,12 @@ impl<'a> Dwarf<'a> {
         index.package.get_or_init(open).as_deref()
     }
 
-    fn from_package(
+    fn packaged(
         &self,
         package: &'a Image,
         id: DwoId,
         skeleton: &Unit<'a>,
-    ) -> gimli::Result<Option<Split<'a>>> {
+    ) -> gimli::Result<Option<Entries<'a>>> {
         let empty = EndianSlice::new(&[][..], LittleEndian);
         let read = |section: gimli::SectionId| {
             let bytes = section.dwo_name().map(|name| package.section_bytes(name));
@@ -85,7 +80,7 @@ impl<'a> Dwarf<'a> {
             return Ok(None);
         };
         let unit = self.unit_in(&sections, id, skeleton)?;
-        Ok(unit.map(|unit| Split { sections, unit }))
+        Ok(unit.map(|unit| entries(unit, sections)))
     }
 
     fn unit_in(
@@ -138,6 +133,13 @@ impl<'a> Dwarf<'a> {
             found.map(Box::new)
         };
         state.split.get_or_init(open).as_deref()
+    }
+}
+
+fn entries<'a>(unit: Unit<'a>, sections: gimli::Dwarf<Slice<'a>>) -> Entries<'a> {
+    Entries {
+        unit,
+        split: Some(Box::new(sections)),
     }
 }
 

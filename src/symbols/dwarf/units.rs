@@ -2,7 +2,7 @@
 
 use super::functions::Functions;
 use super::lines::{LineTable, has_bearable_files};
-use super::split::{Split, SplitFile};
+use super::split::SplitFile;
 use super::{Dwarf, Slice, Unit};
 use crate::base::addr::ElfAddr;
 use crate::base::range_map::RangeMap;
@@ -64,19 +64,11 @@ impl Units {
     }
 }
 
-/// Where the entries of a unit are, which may be another file than its lines.
-pub(super) enum Entries<'a> {
-    Here(Unit<'a>),
-    Split(Box<Split<'a>>),
-}
-
-impl<'a> Entries<'a> {
-    pub(super) fn unit(&self) -> &Unit<'a> {
-        match self {
-            Self::Here(unit) => unit,
-            Self::Split(split) => &split.unit,
-        }
-    }
+/// The entries of a unit, which may be in another file than its lines.
+pub(super) struct Entries<'a> {
+    pub(super) unit: Unit<'a>,
+    /// The sections of that other file.
+    pub(super) split: Option<Box<gimli::Dwarf<Slice<'a>>>>,
 }
 
 /// Addresses that linkers write where the code was dropped: 0, and the last two of the address space.
@@ -88,7 +80,11 @@ pub(super) fn is_tombstone(addr: u64) -> bool {
 /// units import, or a type.
 pub(super) fn is_part(unit: &Unit<'_>) -> bool {
     let mut entries = unit.entries();
-    let tag = entries.next_dfs().ok().flatten().map(|root| root.tag());
+    let tag = entries
+        .next_dfs()
+        .ok()
+        .flatten()
+        .map(gimli::DebuggingInformationEntry::tag);
     matches!(
         tag,
         Some(gimli::DW_TAG_partial_unit | gimli::DW_TAG_type_unit)
@@ -147,11 +143,8 @@ impl<'a> Dwarf<'a> {
     /// A unit with the file that its entries are in.
     pub(super) fn load_entries(&self, number: usize) -> Option<Entries<'a>> {
         let unit = self.load_unit(number)?;
-        // Type units of a split file have an id as well, but they are in that file.
-        match self.load_split(number, &unit) {
-            Some(split) => Some(Entries::Split(Box::new(split))),
-            None => Some(Entries::Here(unit)),
-        }
+        let split = self.load_split(number, &unit);
+        Some(split.unwrap_or(Entries { unit, split: None }))
     }
 
     /// The sections that `entries` refer to.
@@ -159,10 +152,7 @@ impl<'a> Dwarf<'a> {
         &'e self,
         entries: &'e Entries<'a>,
     ) -> &'e gimli::Dwarf<Slice<'a>> {
-        match entries {
-            Entries::Here(_) => &self.sections,
-            Entries::Split(split) => &split.sections,
-        }
+        entries.split.as_deref().unwrap_or(&self.sections)
     }
 
     /// The line rows of a unit, parsed on first use.
