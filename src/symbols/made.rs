@@ -112,7 +112,7 @@ fn add_unnamed(image: &Image, taken: &Taken<'_>, made: &mut Made) {
     let mut before = taken.iter().peekable();
     let mut covered = 0;
     let mut last = None;
-    for extent in image.eh_frame_extents() {
+    for extent in &image.eh_frame_extents().all {
         while let Some((_, end, _)) = before.next_if(|(start, _, _)| *start <= extent.start) {
             covered = covered.max(*end);
         }

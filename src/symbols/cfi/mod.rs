@@ -9,7 +9,7 @@ use crate::base::addr::ElfAddr;
 use gimli::{BaseAddresses, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, Pointer};
 use rows::RowCache;
 use std::cell::{OnceCell, RefCell};
-use table::Extent;
+use table::Extents;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -30,8 +30,8 @@ pub struct CfiSections<'a> {
 #[derive(Default, Debug)]
 pub(super) struct CfiCache {
     places: OnceCell<CfiPlaces>,
-    eh_frame: OnceCell<Vec<Extent>>,
-    debug_frame: OnceCell<Vec<Extent>>,
+    eh_frame: OnceCell<Extents>,
+    debug_frame: OnceCell<Extents>,
     rows: RefCell<RowCache>,
 }
 

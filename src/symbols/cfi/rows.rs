@@ -1,7 +1,6 @@
 //! The rules for one address, kept for the next time: an unwinding meets the same few addresses again and
 //! again, and finding and running their entry costs a hundred times more than applying what it says.
 
-use super::table::find;
 use super::{CfiSections, Slice};
 use crate::base::addr::ElfAddr;
 use crate::symbols::image::Image;
@@ -93,8 +92,8 @@ impl Image {
             return row_of(&section, &fde, Frames::Eh, &bases, addr, context);
         }
         let section = cfi.debug_frame_section().ok_or(Failure::NoRule)?;
-        let extent = find(self.debug_frame_extents(), addr).ok_or(Failure::NoRule)?;
-        let fde = entry_at(&section, &bases, extent.offset)?;
+        let offset = self.debug_frame_extents().find(addr)?;
+        let fde = entry_at(&section, &bases, offset)?;
         row_of(&section, &fde, Frames::Debug, &bases, addr, context)
     }
 
@@ -116,9 +115,10 @@ impl Image {
             Some(Ok(fde)) => Ok(Some(fde)),
             // The linker puts every entry into the table.
             Some(Err(gimli::Error::NoUnwindInfoForAddress)) => Ok(None),
-            _ => match find(self.eh_frame_extents(), addr) {
-                Some(extent) => entry_at(section, bases, extent.offset).map(Some),
-                None => Ok(None),
+            _ => match self.eh_frame_extents().find(addr) {
+                Ok(offset) => entry_at(section, bases, offset).map(Some),
+                Err(Failure::NoRule) => Ok(None),
+                Err(failure) => Err(failure),
             },
         }
     }
