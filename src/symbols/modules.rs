@@ -193,6 +193,12 @@ impl Modules {
     }
 
     pub fn module_at(&self, addr: VirtAddr) -> Option<(&Module, ElfAddr)> {
+        let (_, module) = self.range_at(addr)?;
+        Some((module, module.bias.to_elf(addr)))
+    }
+
+    /// The module an address lies in, and how far around it all addresses do.
+    pub fn range_at(&self, addr: VirtAddr) -> Option<(AddrRange, &Module)> {
         let map = self.by_address.get_or_init(|| {
             RangeMap::new(self.iter().flat_map(|module| {
                 module
@@ -200,9 +206,9 @@ impl Modules {
                     .map(|range| (range.start.raw(), range.end.raw(), module.id))
             }))
         });
-        let (_, _, id) = map.find(addr.raw())?;
-        let module = self.loaded.get(id)?;
-        Some((module, module.bias.to_elf(addr)))
+        let (start, end, id) = map.find(addr.raw())?;
+        let range = AddrRange::new(VirtAddr::new(start), VirtAddr::new(end));
+        Some((range, self.loaded.get(id)?))
     }
 
     /// By path, file name, soname, or file name without `.so` and version.

@@ -7,6 +7,7 @@ mod cfi_step;
 mod fallback;
 pub mod frame;
 pub mod walk;
+mod window;
 
 #[cfg(test)]
 mod test_stack;

@@ -3,9 +3,10 @@
 use super::cfi_step::{self, Failure};
 use super::fallback::Fallback;
 use super::frame::{DwarfReg, Found, Frame, FramePc, FrameRegs, Registers, StopReason};
-use crate::base::addr::VirtAddr;
+use super::window::Window;
+use crate::base::addr::{AddrRange, VirtAddr};
 use crate::base::memory::ReadMemory;
-use crate::symbols::modules::Modules;
+use crate::symbols::modules::{Module, Modules};
 use std::collections::BTreeSet;
 
 /// The frames of a thread, innermost first: at least the one it stands in.
@@ -19,9 +20,11 @@ pub struct Walked {
 pub fn walk(modules: &Modules, memory: &dyn ReadMemory, start: &Registers, max: usize) -> Walked {
     let regs = FrameRegs::all_known(start);
     let pc = regs.get(DwarfReg::RIP).unwrap_or_default();
+    let window = Window::new(memory);
     let mut walker = Walker {
         modules,
-        memory,
+        memory: &window,
+        nearby: None,
         interrupted: BTreeSet::new(),
     };
     let mut frames = vec![Frame {
@@ -49,11 +52,13 @@ pub fn walk(modules: &Modules, memory: &dyn ReadMemory, start: &Registers, max: 
 struct Walker<'a> {
     modules: &'a Modules,
     memory: &'a dyn ReadMemory,
+    /// The module of the last frame and where its code lies: most callers are in the same one.
+    nearby: Option<(AddrRange, &'a Module)>,
     /// Where signals interrupted: there the stack may go anywhere, so that a loop shows only by repetition.
     interrupted: BTreeSet<(u64, Option<u64>)>,
 }
 
-impl Walker<'_> {
+impl<'a> Walker<'a> {
     /// The caller of `frame`, whose own CFA and nature are learned on the way.
     fn caller_of(&mut self, frame: &mut Frame) -> Result<Frame, StopReason> {
         let (regs, found) = match self.by_rules(frame) {
@@ -88,9 +93,20 @@ impl Walker<'_> {
         })
     }
 
-    fn by_rules(&self, frame: &mut Frame) -> Result<FrameRegs, Failure> {
+    fn module_at(&mut self, addr: VirtAddr) -> Option<&'a Module> {
+        match self.nearby {
+            Some((range, module)) if range.contains(addr) => Some(module),
+            _ => {
+                self.nearby = self.modules.range_at(addr);
+                self.nearby.map(|(_, module)| module)
+            }
+        }
+    }
+
+    fn by_rules(&mut self, frame: &mut Frame) -> Result<FrameRegs, Failure> {
         let lookup = frame.pc.lookup();
-        let (module, elf) = self.modules.module_at(lookup).ok_or(Failure::NoRule)?;
+        let module = self.module_at(lookup).ok_or(Failure::NoRule)?;
+        let elf = module.bias.to_elf(lookup);
         let caller = cfi_step::step(module, elf, &frame.regs, self.memory)?;
         frame.cfa = Some(caller.cfa);
         frame.is_signal_trampoline = caller.is_signal_trampoline;
