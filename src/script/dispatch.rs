@@ -87,7 +87,15 @@ fn allowed(host: &Host) -> Result<(), Error> {
 
 fn run_through(ctx: &Ctx<'_>, host: &Host, request: RunRequest) -> Result<StopEvent, Error> {
     let mut run = host.ask(|session| session.begin(request))?;
-    match drive(ctx, host, &mut run, Patience::Event)? {
+    let driven = match drive(ctx, host, &mut run, Patience::Event) {
+        Err(error) if host.session(|session| session.state()) == State::Running => {
+            // It could not be stopped: from now on it runs in the background, where wait() finds it.
+            host.background.run.replace(Some(run));
+            return Err(error);
+        }
+        driven => driven?,
+    };
+    match driven {
         // Not with this patience; the debuggee must not be left running without an owner.
         Driven::Pending => stop(ctx, host, &mut run),
         driven => conclude(host, run, driven),

@@ -191,6 +191,7 @@ impl Error {
                     None => hint.to_owned(),
                 });
             }
+            Self::Tracee(tracee::error::Error::Unstoppable { .. }) => "wait(ms), or kill()",
             Self::Tracee(tracee::error::Error::TraceeGone { .. }) => "cont() tells how it ended",
             Self::Register { .. }
             | Self::RegisterRefused { .. }

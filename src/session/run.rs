@@ -17,6 +17,7 @@ use crate::base::id::Tid;
 use crate::base::memory::ReadMemory;
 use crate::base::signal::Signal;
 use crate::os::proc;
+use crate::tracee;
 use crate::tracee::running::{Outcome, Pause, Running, Until};
 use crate::tracee::stop::{self, Causes, Event, Exit, Report, Stop};
 use crate::tracee::stopped::{Resume, Stopped};
@@ -60,6 +61,15 @@ impl Session {
 
     /// Lets the run go on until the next event. Calling it again after `Event` resumes.
     pub fn advance(&mut self, run: &mut Run, wants: Wants, patience: Patience) -> Result<Progress> {
+        let progress = self.try_advance(run, wants, patience);
+        if let Err(Error::Tracee(tracee::error::Error::Unstoppable { .. })) = progress {
+            // It goes on without a bound, until somebody asks again.
+            run.deadline = None;
+        }
+        progress
+    }
+
+    fn try_advance(&mut self, run: &mut Run, wants: Wants, patience: Patience) -> Result<Progress> {
         loop {
             if self.config.control.is_interrupted() {
                 return self.stop_run(|doing| Reason::Interrupted { doing });
