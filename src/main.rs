@@ -53,19 +53,9 @@ type Result<T> = std::result::Result<T, Ended>;
 
 fn main() -> ExitCode {
     tell_panics_in_one_line();
-    let ended = match cli::parse() {
-        Ok(command) => match run(&command) {
-            Ok(status) => return ExitCode::from(status),
-            Err(ended) => ended,
-        },
-        Err(answer) if answer.is_answer => {
-            let told = io::stdout().write_all(answer.text.as_bytes());
-            return ExitCode::from(told.map_or(status::FAILED, |()| 0));
-        }
-        Err(mistake) => Ended {
-            status: status::USAGE,
-            text: mistake.text,
-        },
+    let ended = match script_stack().and_then(obey) {
+        Ok(status) => return ExitCode::from(status),
+        Err(ended) => ended,
     };
     // When stderr is gone, nobody is left to tell.
     io::stderr()
@@ -82,7 +72,38 @@ fn tell_panics_in_one_line() {
     }));
 }
 
-fn run(command: &Command) -> Result<u8> {
+/// Bytes of stack for scripts. They run on this thread: it is the one that the sandbox closes around.
+fn script_stack() -> Result<usize> {
+    let failed = |error| Ended::new(status::FAILED, format_args!("look at the stack: {error}"));
+    process::allow_stack(limits::THREAD_STACK).map_err(failed)?;
+    let left = process::stack_left().map_err(failed)?;
+    limits::stack_within(left).ok_or_else(|| {
+        Ended::new(
+            status::FAILED,
+            format_args!(
+                "{} KiB of stack are too few; raise the limit: ulimit -s {}",
+                left >> 10,
+                limits::THREAD_STACK >> 10
+            ),
+        )
+    })
+}
+
+fn obey(js_stack: usize) -> Result<u8> {
+    match cli::parse() {
+        Ok(command) => run(&command, js_stack),
+        Err(answer) if answer.is_answer => {
+            let told = io::stdout().write_all(answer.text.as_bytes());
+            Ok(told.map_or(status::FAILED, |()| 0))
+        }
+        Err(mistake) => Err(Ended {
+            status: status::USAGE,
+            text: mistake.text,
+        }),
+    }
+}
+
+fn run(command: &Command, js_stack: usize) -> Result<u8> {
     if let Action::NotYet(what) = &command.action {
         return Err(Ended::new(
             status::USAGE,
@@ -92,9 +113,6 @@ fn run(command: &Command) -> Result<u8> {
     let settings = &command.settings;
     start_log(settings)?;
     stdio::ensure_open().map_err(|error| Ended::new(status::FAILED, error))?;
-    // Scripts run on this thread: it is the one that the sandbox closes around.
-    process::allow_stack(limits::THREAD_STACK)
-        .map_err(|error| Ended::new(status::FAILED, error))?;
     let programs = programs(&command.action)?;
     let control = Control::new().map(Arc::new);
     let control = control.map_err(|error| Ended::new(status::FAILED, error))?;
@@ -109,7 +127,7 @@ fn run(command: &Command) -> Result<u8> {
     } else {
         Some(close_sandbox(settings)?)
     };
-    let mut engine = new_engine(&control, settings)?;
+    let mut engine = new_engine(&control, settings, js_stack)?;
     if attaches {
         start(&mut engine, &command.start)?;
     }
@@ -194,9 +212,10 @@ fn report(closed: &Enforcement) -> Vec<[String; 3]> {
         .collect()
 }
 
-fn new_engine(control: &Arc<Control>, settings: &Settings) -> Result<Engine> {
+fn new_engine(control: &Arc<Control>, settings: &Settings, js_stack: usize) -> Result<Engine> {
     let mut config = EngineConfig::new(Arc::clone(control));
     config.allow_spawn.clone_from(&settings.allow_spawn);
+    config.js_stack = js_stack;
     if settings.sandbox != Sandbox::Off {
         config.tracee_filter =
             seccomp::tracee_filter().map_err(|error| Ended::new(status::NOT_SANDBOXED, error))?;

@@ -47,6 +47,17 @@ pub fn allow_stack(bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Bytes by which the main thread's stack may still grow from here. The kernel counts from the end of the
+/// stack's mapping, at which it put the name of the executable (execve(2), getauxval(3)).
+pub fn stack_left() -> io::Result<u64> {
+    let (soft, _) = getrlimit(Resource::RLIMIT_STACK)?;
+    // SAFETY: takes a plain number, cannot fail.
+    let top = unsafe { libc::getauxval(libc::AT_EXECFN) };
+    let here = u64::try_from((&raw const soft).addr()).unwrap_or(u64::MAX);
+    let used = top.checked_sub(here).ok_or(io::ErrorKind::Unsupported)?;
+    Ok(soft.saturating_sub(used))
+}
+
 /// Ends this process at once: no destructors, no other thread gets a word in.
 pub fn exit_now(status: i32) -> ! {
     // SAFETY: does not return.

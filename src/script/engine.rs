@@ -37,6 +37,8 @@ pub struct EngineConfig {
     pub control: Arc<Control>,
     /// Pure JavaScript per program.
     pub js_timeout: Duration,
+    /// Bytes of stack that scripts may use, of what the thread has.
+    pub js_stack: usize,
     /// See `session::session::Config`.
     pub tracee_filter: Vec<(u16, u8, u8, u32)>,
     pub allow_spawn: Vec<PathBuf>,
@@ -49,6 +51,7 @@ impl EngineConfig {
         Self {
             control,
             js_timeout: limits::JS_TIMEOUT,
+            js_stack: limits::STACK,
             tracee_filter: Vec::new(),
             allow_spawn: Vec::new(),
             emergency: || {},
@@ -60,7 +63,7 @@ impl EngineConfig {
 type Rejections = Rc<RefCell<Vec<(Persistent<Value<'static>>, Failure)>>>;
 
 /// The JavaScript runtime with the session behind it. Everything happens on the thread that made it,
-/// which needs a stack of `limits::THREAD_STACK`.
+/// whose stack has to have room for more than `EngineConfig::js_stack`: see `limits::stack_within`.
 pub struct Engine {
     // The context goes before the runtime, both before the host that their functions point to.
     context: Option<Context>,
@@ -70,6 +73,7 @@ pub struct Engine {
     /// None before `ready`.
     watchdog: Option<Watchdog>,
     emergency: fn(),
+    js_stack: usize,
     rejections: Rejections,
     /// The memory limit is above the usual one.
     starved: Cell<bool>,
@@ -90,7 +94,7 @@ impl Engine {
         let engine = |attempt| move |source| Error::Engine { attempt, source };
         let runtime = Runtime::new().map_err(engine("create the runtime"))?;
         runtime.set_memory_limit(limits::MEMORY);
-        runtime.set_max_stack_size(limits::STACK);
+        runtime.set_max_stack_size(config.js_stack);
         runtime.set_gc_threshold(limits::GC_THRESHOLD);
         runtime.set_interrupt_handler(Some(interrupt_handler(&host, &control)));
         let rejections = Rejections::default();
@@ -103,6 +107,7 @@ impl Engine {
             control,
             watchdog: None,
             emergency: config.emergency,
+            js_stack: config.js_stack,
             rejections,
             starved: Cell::new(false),
         };
@@ -245,7 +250,7 @@ impl Engine {
         let failure = self.run(ctx, &program.text).err();
         self.adjust_memory(ctx, failure.as_ref());
         if failure.as_ref().is_some_and(Failure::is_ending) {
-            raw::discard_jobs(ctx, limits::STACK);
+            raw::discard_jobs(ctx, self.js_stack);
             self.rejections.borrow_mut().clear();
         }
         let lost = self.rejections.borrow_mut().drain(..).next();

@@ -13,10 +13,21 @@ pub const MEMORY: usize = 64 << 20;
 pub const MEMORY_RESERVE: usize = 4 << 20;
 /// Bytes of heap from which on QuickJS looks for cycles: above what the API itself takes.
 pub const GC_THRESHOLD: usize = 4 << 20;
-/// Bytes of stack that scripts may use. The engine's thread needs `THREAD_STACK`.
+/// Bytes of stack that scripts may use, where the thread has `THREAD_STACK`.
 pub const STACK: usize = 1 << 20;
-/// The stack of the thread that runs the engine: the script's, and what the debugger needs below it.
+/// The stack that the thread which runs the engine should have.
 pub const THREAD_STACK: u64 = 8 << 20;
+/// What the debugger's own calls take on top of a script that has used up all of its stack.
+const OWN_STACK: u64 = 512 << 10;
+/// With less than this a script does not get far.
+const LEAST_STACK: u64 = 128 << 10;
+
+/// Bytes of stack that scripts may use on a thread that has `left`; None when those are too few.
+pub fn stack_within(left: u64) -> Option<usize> {
+    let scripts = left.checked_sub(OWN_STACK)?;
+    let scripts = Some(scripts).filter(|bytes| *bytes >= LEAST_STACK)?;
+    Some(usize::try_from(scripts).map_or(STACK, |bytes| bytes.min(STACK)))
+}
 
 /// When the script's time is up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -186,6 +197,16 @@ mod tests {
         assert!(!clock.check());
         clock.resume(paused);
         assert!(clock.check() && clock.expired());
+    }
+
+    #[test]
+    fn scripts_get_what_the_debugger_leaves_of_a_stack() {
+        assert_eq!(stack_within(u64::MAX), Some(STACK));
+        assert_eq!(stack_within(THREAD_STACK), Some(STACK));
+        assert_eq!(stack_within(768 << 10), Some(256 << 10));
+        assert_eq!(stack_within(OWN_STACK + LEAST_STACK), Some(128 << 10));
+        assert_eq!(stack_within(OWN_STACK + LEAST_STACK - 1), None);
+        assert_eq!(stack_within(0), None);
     }
 
     #[test]
