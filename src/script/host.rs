@@ -206,6 +206,16 @@ impl Host {
         self.ask(|session| session.set_register(register, bits))
     }
 
+    /// `pc` and `sp`: an address, or a location that has one.
+    pub fn set_pointer(&self, register: RegId, value: &Value<'_>) -> Result<(), Error> {
+        let what = if register.name() == "rip" { "pc" } else { "sp" };
+        let place = convert::place(value, what)?;
+        self.ask(|session| {
+            let addr = session.resolve(&place)?;
+            session.set_register(register, addr.raw())
+        })
+    }
+
     pub fn set_flag(&self, bit: u32, value: &Value<'_>) -> Result<(), Error> {
         let on = match value.as_bool() {
             Some(on) => on,

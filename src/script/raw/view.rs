@@ -184,13 +184,14 @@ pub enum Field {
 
 /// Defines an accessor on a prototype of views.
 pub fn define_field(prototype: &Object<'_>, name: &str, field: Field) -> Result<(), Error> {
+    // What holds an address takes whatever stands for one.
+    let set: Setter = match name {
+        "pc" | "sp" => set_pointer,
+        _ => set_register,
+    };
     let (getter, setter, magic): (Getter, Setter, c_int) = match field {
-        Field::Register(register) => (get_register, set_register, c_int::from(register.index())),
-        Field::RegisterBig(register) => (
-            get_register_big,
-            set_register,
-            c_int::from(register.index()),
-        ),
+        Field::Register(register) => (get_register, set, c_int::from(register.index())),
+        Field::RegisterBig(register) => (get_register_big, set, c_int::from(register.index())),
         Field::Flag(bit) => (get_flag, set_flag, c_int::from(bit)),
         Field::Child(index) => (get_child, set_child, c_int::from(index)),
     };
@@ -380,6 +381,21 @@ unsafe extern "C" fn set_register(
         assign(ctx, this, value, |host, value| {
             let register = register_of(magic).ok_or(Error::NotAView)?;
             host.set_register(register, value)
+        })
+    }
+}
+
+unsafe extern "C" fn set_pointer(
+    ctx: *mut qjs::JSContext,
+    this: qjs::JSValue,
+    value: qjs::JSValue,
+    magic: c_int,
+) -> qjs::JSValue {
+    // SAFETY: as in `get_register`.
+    unsafe {
+        assign(ctx, this, value, |host, value| {
+            let register = register_of(magic).ok_or(Error::NotAView)?;
+            host.set_pointer(register, value)
         })
     }
 }
