@@ -9,8 +9,8 @@ pub const KEPT: usize = 16 << 20;
 /// Bytes of stop lines that are exempt from the cut. A program may stop more often than any reply
 /// can tell; the stops after that are ordinary text.
 pub const PINNED: usize = 4_000;
-/// Bytes of one message or one stop line.
-pub const LINE: usize = 4_000;
+/// Bytes of one message or one stop line. No reader is served by more, and a script can make any length.
+pub const LINE: usize = 1 << 20;
 
 /// The part of the last long reply that was not shown.
 #[derive(Default, Debug)]

@@ -319,6 +319,10 @@ impl Page {
     }
 
     fn finish(mut self, dropped: u64, more: &mut More) -> String {
+        // What must not be cut took the room, and the little else there is fits nevertheless.
+        if self.cut.is_none() && dropped == 0 {
+            return self.text;
+        }
         let cut = self.cut.unwrap_or(Cut::Between(0));
         let announcement = budget::announcement(cut, &self.rest, dropped);
         self.text.insert_str(self.announce_at, &announcement);
@@ -504,6 +508,16 @@ mod tests {
         assert!(text.len() < budget::REPLY + 2 * budget::LINE);
         assert!(more.text.len() <= budget::KEPT + 100);
         assert!(more.dropped > 20);
+    }
+
+    #[test]
+    fn an_error_is_told_to_its_end() {
+        let mut payload = Payload::new();
+        let message = "m".repeat(100_000);
+        payload.print(&"x\ny\n".repeat(10_000));
+        payload.error(Code::Exception, &message, Some("next"));
+        let text = payload.render(budget::REPLY, &mut More::new());
+        assert!(text.ends_with(&format!("\nerror\texception\t{message}\tnext\n")));
     }
 
     #[test]

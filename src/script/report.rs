@@ -142,11 +142,12 @@ impl Failure {
                 return Self::out_of_memory();
             }
         }
-        Self::new(
-            Code::Exception,
-            format!("thrown: {}", convert::describe(thrown)),
-            None,
-        )
+        let what = if thrown.is_string() {
+            format!("'{}'", convert::shown(thrown))
+        } else {
+            convert::describe(thrown)
+        };
+        Self::new(Code::Exception, format!("thrown: {what}"), None)
     }
 }
 

@@ -149,6 +149,21 @@ fn errors_say_where_in_the_agents_own_text() {
 }
 
 #[test]
+fn an_error_line_is_whole() {
+    let long = "x".repeat(100_000);
+    check(&[
+        (
+            "throw 'x'.repeat(100000)",
+            &format!("error\texception\tthrown: '{long}'"),
+        ),
+        (
+            "throw new Error('x'.repeat(100000))",
+            &format!("error\texception\tError: {long} at 1:20"),
+        ),
+    ]);
+}
+
+#[test]
 fn the_api_cannot_be_overwritten() {
     for program in [
         "step = 5",
