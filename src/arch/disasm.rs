@@ -23,7 +23,10 @@ pub enum Flow {
     Next,
     Call,
     Return,
+    /// To an address in the instruction.
     Branch,
+    /// To an address in a register or in memory.
+    IndirectBranch,
     Syscall,
     Other,
 }
@@ -68,9 +71,8 @@ pub fn flow(bytes: &[u8], addr: VirtAddr) -> Option<(Flow, usize)> {
         FlowControl::Call if instruction.mnemonic() == Mnemonic::Syscall => Flow::Syscall,
         FlowControl::Call | FlowControl::IndirectCall => Flow::Call,
         FlowControl::Return => Flow::Return,
-        FlowControl::UnconditionalBranch
-        | FlowControl::IndirectBranch
-        | FlowControl::ConditionalBranch => Flow::Branch,
+        FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => Flow::Branch,
+        FlowControl::IndirectBranch => Flow::IndirectBranch,
         FlowControl::Interrupt | FlowControl::XbeginXabortXend | FlowControl::Exception => {
             Flow::Other
         }
@@ -167,6 +169,7 @@ mod tests {
             Flow::Call,
         );
         check(&[0xeb, 0xfe], "jmp 0x401000", &["0x401000"], Flow::Branch);
+        check(&[0xff, 0xe0], "jmp rax", &["rax"], Flow::IndirectBranch);
         check(
             &[0x8b, 0x05, 0xfa, 0x0f, 0, 0],
             "mov eax, [target]",

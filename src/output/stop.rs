@@ -1,6 +1,7 @@
 //! A stop as a row: reason, detail, pc, symbol, file:line (interface.md, section 4).
 
 use super::hex;
+use crate::arch::syscall;
 use crate::base::addr::VirtAddr;
 use crate::session::event::{
     Access, Doing, ForkKind, Reason, SignalStop, StopEvent, WatchpointHit,
@@ -133,6 +134,11 @@ pub fn doing_words(doing: &Doing) -> String {
         Doing::GroupStopped => "stopped by a signal until SIGCONT".to_owned(),
         Doing::Running => "running".to_owned(),
     }
+}
+
+/// A system call by its name, or its number.
+pub fn syscall_words(number: u64) -> String {
+    syscall::name(number).map_or_else(|| format!("syscall {number}"), str::to_owned)
 }
 
 /// `main+0x4`, `main`.

@@ -27,7 +27,7 @@ declare function kill(): StopEvent;
 declare function restart(): StopEvent;
 
 // --- running ---
-/** Executes n instructions of the selected thread (default 1; 1 to 2^53-1); signal: 0 drops the pending one. */
+/** Executes n instructions of the selected thread (default 1; 1 to 2^53-1); signal: 0 drops the pending one. A batch without step listeners has a summary. */
 declare function step(n?: Int): StopEvent;
 declare function step(options: {count?: Int; signal?: 0 | null | string | Int; timeout?: number}): StopEvent;
 /** Steps by source lines over calls, n times (default 1); by instructions where there are no lines. All threads run during calls. */
@@ -57,12 +57,19 @@ interface StopEvent {
   stop_reason: string; detail: string;      // the same as reason; its second column
   tid?: number; pc?: Int;
   also?: StopEvent[];                       // what happened at the same instant
-  done?: Int; total?: Int;                                   // step
+  done?: Int; total?: Int; summary?: BatchSummary;           // step
   breakpoint_id?: number; name?: string | null; hits?: Int;  // breakpoint
   signal?: string; code?: string; addr?: Int | null; sender?: number | null; // signal, killed
   status?: number;                                           // exit
   timeout?: number; doing?: string;                          // timeout, interrupted, blocked
   path?: string; child?: number; thread?: number;            // exec, fork, thread
+}
+
+/** What happened in a batch of steps, in the order of the first time. Prints as rows, the most frequent first. loops: branches back, by their target. */
+interface BatchSummary {
+  first: Int; symbol: string; sp_min: Int; sp_max: Int; // where it began; the bounds of sp
+  calls: {name: string; count: Int}[]; loops: {name: string; count: Int}[]; syscalls: {name: string; count: Int}[];
+  others: Int;                              // what more than 256 different ones of a kind add up to
 }
 
 // --- breakpoints, signals, listeners ---

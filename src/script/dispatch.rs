@@ -9,6 +9,7 @@ use super::error::Error;
 use super::host::Host;
 use super::report;
 use crate::session::event::{Patience, Progress, Reason, State, StopEvent, Verdict};
+use crate::session::info::BatchSummary;
 use crate::session::request::RunRequest;
 use crate::session::run::Run;
 use rquickjs::Ctx;
@@ -64,8 +65,14 @@ enum Driven {
     Pending,
 }
 
+/// How a run ended, and what happened on the way if it was a batch of steps.
+pub struct Finished {
+    pub event: StopEvent,
+    pub summary: Option<BatchSummary>,
+}
+
 /// Runs the debuggee until something ends that.
-pub fn run(ctx: &Ctx<'_>, host: &Host, request: RunRequest) -> Result<StopEvent, Error> {
+pub fn run(ctx: &Ctx<'_>, host: &Host, request: RunRequest) -> Result<Finished, Error> {
     allowed(host)?;
     if host.listeners.depth() >= MAX_DEPTH {
         return Err(Error::TooDeep(MAX_DEPTH));
@@ -74,7 +81,9 @@ pub fn run(ctx: &Ctx<'_>, host: &Host, request: RunRequest) -> Result<StopEvent,
     let outcome = run_through(ctx, host, request);
     host.clock.resume(paused);
     host.pull_output();
-    end_if_interrupted(host, outcome?)
+    let Finished { event, summary } = outcome?;
+    let event = end_if_interrupted(host, event)?;
+    Ok(Finished { event, summary })
 }
 
 /// A condition or a log looks; it does not run.
@@ -85,7 +94,7 @@ fn allowed(host: &Host) -> Result<(), Error> {
     Ok(())
 }
 
-fn run_through(ctx: &Ctx<'_>, host: &Host, request: RunRequest) -> Result<StopEvent, Error> {
+fn run_through(ctx: &Ctx<'_>, host: &Host, request: RunRequest) -> Result<Finished, Error> {
     let mut run = host.ask(|session| session.begin(request))?;
     let driven = match drive(ctx, host, &mut run, Patience::Event) {
         Err(error) if host.session(|session| session.state()) == State::Running => {
@@ -95,11 +104,13 @@ fn run_through(ctx: &Ctx<'_>, host: &Host, request: RunRequest) -> Result<StopEv
         }
         driven => driven?,
     };
-    match driven {
+    let summary = run.take_summary();
+    let event = match driven {
         // Not with this patience; the debuggee must not be left running without an owner.
-        Driven::Pending => stop(ctx, host, &mut run),
-        driven => conclude(host, run, driven),
-    }
+        Driven::Pending => stop(ctx, host, &mut run)?,
+        driven => conclude(host, run, driven)?,
+    };
+    Ok(Finished { event, summary })
 }
 
 /// Tells the session that a run is over.

@@ -9,7 +9,7 @@ use super::raw::view::{self, Source};
 use crate::base::id::Tid;
 use crate::output::stop;
 use crate::session::event::{Reason, StopEvent};
-use crate::session::info::Stream;
+use crate::session::info::{BatchCount, BatchSummary, Stream};
 use rquickjs::{Ctx, Persistent, Value};
 use std::rc::Rc;
 
@@ -36,6 +36,38 @@ pub fn stop_event<'js>(
         record = record.with("also", also)?;
     }
     Ok(record.finish())
+}
+
+/// What happened in a batch of steps.
+pub fn summary<'js>(
+    ctx: &Ctx<'js>,
+    host: &Host,
+    summary: &BatchSummary,
+) -> Result<Value<'js>, Error> {
+    let counted = |name: &str, count| -> Result<Value<'js>, Error> {
+        let record = Record::new(ctx)?.text("name", name)?;
+        Ok(record.number("count", count)?.finish())
+    };
+    let name = |place: &BatchCount| match &place.symbol {
+        Some(symbol) => stop::symbol_words(symbol),
+        None => place.addr.to_string(),
+    };
+    let places =
+        |list: &[BatchCount]| convert::array(ctx, list, |place| counted(&name(place), place.count));
+    let syscalls = convert::array(ctx, &summary.syscalls, |(number, count)| {
+        counted(&stop::syscall_words(*number), *count)
+    })?;
+    let prototype = host.internal(ctx, "summary")?;
+    Ok(Record::with_prototype(ctx, &prototype)?
+        .address("first", summary.first.addr)?
+        .text("symbol", &name(&summary.first))?
+        .with("calls", places(&summary.calls)?)?
+        .with("loops", places(&summary.loops)?)?
+        .with("syscalls", syscalls)?
+        .address("sp_min", summary.sp.0)?
+        .address("sp_max", summary.sp.1)?
+        .number("others", summary.others)?
+        .finish())
 }
 
 /// Calls `work` with the object that stands for one reason of an event. Steps and hits of breakpoints,

@@ -200,8 +200,24 @@ function stopRows(event) {
   const row = [event.reason];
   if (event.detail) row.push(event.detail);
   if (event.pc !== undefined) row.push(...native.place_words(event.pc));
-  return [row, ...(event.also ?? []).map(other => ['also', other.reason, ...(other.detail ? [other.detail] : [])])];
+  const also = (event.also ?? []).map(other => ['also', other.reason, ...(other.detail ? [other.detail] : [])]);
+  return [row, ...also, ...(event.summary ? summaryRows(event.summary) : [])];
 }
+
+// A batch of steps: one row for each kind of thing that happened in it, the most frequent first.
+const SUMMARY_SHOWN = 12;
+function summaryRows({first, symbol, calls, loops, syscalls, sp_min, sp_max}) {
+  const row = (kind, list) => {
+    if (list.length === 0) return [];
+    const words = [...list].sort((a, b) => b.count > a.count ? 1 : b.count < a.count ? -1 : 0)
+      .slice(0, SUMMARY_SHOWN).map(({name, count}) => count > 1 ? `${name} x${count}` : name);
+    return [[kind, ...words, ...(list.length > SUMMARY_SHOWN ? [`${list.length - SUMMARY_SHOWN} more`] : [])]];
+  };
+  return [['from', native.hex(first), ...(symbol === native.hex(first) ? [] : [symbol])], ...row('calls', calls),
+    ...row('loops', loops.filter(({count}) => count > 1)), ...row('syscalls', syscalls),
+    ...(sp_min === sp_max ? [] : [['sp', native.hex(sp_min), native.hex(sp_max)]])];
+}
+const summary = showAs({}, function () { return summaryRows(this); });
 const stopEvent = showAs({}, function () { return stopRows(this); });
 const event = showAs({
   get pc() { return this.state.pc; },
@@ -308,7 +324,7 @@ function seal() {
 return {
   make_error: (code, message, hint) => new DebuggerError(code, message, hint),
   show, items, to_text: value => String(value),
-  state, registers, registers_big: registersBig, flags, event, stop_event: stopEvent,
+  state, registers, registers_big: registersBig, flags, event, stop_event: stopEvent, summary,
   globals, seal,
 };
 })

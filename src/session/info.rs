@@ -39,6 +39,31 @@ pub struct Place {
     pub line: Option<(String, u32)>,
 }
 
+/// What happened in a batch of steps, each thing with how often, in the order of its first time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BatchSummary {
+    /// Where it began.
+    pub first: BatchCount,
+    /// The lowest and the highest stack pointer.
+    pub sp: (VirtAddr, VirtAddr),
+    /// By the first instruction of what was called.
+    pub calls: Vec<BatchCount>,
+    /// Branches back, by where they lead.
+    pub loops: Vec<BatchCount>,
+    /// By number.
+    pub syscalls: Vec<(u64, u64)>,
+    /// What there was no room to tell apart.
+    pub others: u64,
+}
+
+/// A place that a batch of steps came by, and how often.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BatchCount {
+    pub addr: VirtAddr,
+    pub symbol: Option<(String, u64)>,
+    pub count: u64,
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BreakpointInfo {
     pub id: BreakpointId,

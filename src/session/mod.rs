@@ -21,4 +21,5 @@ pub mod snapshot;
 pub mod stack_area;
 mod streams;
 pub mod tls;
+mod trace;
 mod watchpoints;

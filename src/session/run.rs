@@ -7,9 +7,11 @@ use super::event::{
     Doing, EventKind, ForkKind, Patience, Progress, Reason, State, StopEvent, Verdict, Wants,
 };
 use super::goal::{Follow, Goal};
+use super::info::BatchSummary;
 use super::request::{RunKind, RunRequest, SignalChoice};
 use super::session::{Debuggee, Session};
 use super::siginfo;
+use super::trace::Trace;
 use crate::arch::registers::Registers;
 use crate::arch::syscall;
 use crate::base::addr::VirtAddr;
@@ -29,12 +31,22 @@ pub struct Run {
     kind: RunKind,
     goal: Option<Goal>,
     done: u64,
+    /// Of a batch of steps, as long as nobody listens to each of them.
+    trace: Option<Box<Trace>>,
     bound: Option<Duration>,
     deadline: Option<Instant>,
     /// One thread moves by one instruction.
     stepping: bool,
     /// For the first resume only.
     signal: SignalChoice,
+}
+
+impl Run {
+    /// What happened in a batch of steps, if nobody listened to each of them. Told once.
+    pub fn take_summary(&mut self) -> Option<BatchSummary> {
+        let trace = self.trace.take()?;
+        (self.done > 1).then(|| trace.summary())
+    }
 }
 
 /// A step that takes longer waits in the kernel.
@@ -48,7 +60,12 @@ impl Session {
     pub fn begin(&mut self, request: RunRequest) -> Result<Run> {
         self.stopped()?;
         self.drop_goals();
+        let trace = match request.kind {
+            RunKind::Step { count } if count > 1 => Some(self.begin_trace()?),
+            _ => None,
+        };
         Ok(Run {
+            trace,
             kind: request.kind,
             goal: self.goal(request.kind)?,
             done: 0,
@@ -272,9 +289,17 @@ impl Session {
         self.settle(stopped, stop.tid);
         if stop.causes.step && run.goal.is_none() {
             run.done += 1;
+            if wants.has(EventKind::Step) {
+                run.trace = None;
+            }
+            if let Some(trace) = &mut run.trace {
+                self.trace_step(trace)?;
+            }
         }
         if stop.causes.event == Some(Event::Exec) {
             self.program_replaced()?;
+            // Its addresses are those of the old program.
+            run.trace = None;
         }
         if let Some(mut goal) = run.goal.take() {
             let follow = self.follow(&mut goal, stop)?;

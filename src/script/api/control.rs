@@ -3,7 +3,7 @@
 use super::signal;
 use super::{Answer, Entry};
 use crate::script::convert;
-use crate::script::dispatch;
+use crate::script::dispatch::{self, Finished};
 use crate::script::error::Error;
 use crate::script::events;
 use crate::script::raw::Call;
@@ -31,6 +31,15 @@ pub const NATIVES: &[Entry] = &[
 
 fn answer<'js>(call: &Call<'_, 'js>, event: &StopEvent) -> Answer<'js> {
     events::stop_event(call.ctx, call.host, event)
+}
+
+/// How a run ended; after a batch of steps also what happened on the way.
+fn finished<'js>(call: &Call<'_, 'js>, finished: &Finished) -> Answer<'js> {
+    let event = answer(call, &finished.event)?;
+    if let (Some(event), Some(summary)) = (event.as_object(), &finished.summary) {
+        event.set("summary", events::summary(call.ctx, call.host, summary)?)?;
+    }
+    Ok(event)
 }
 
 /// A process is there: what is worth saying about it, and where it stands.
@@ -121,8 +130,7 @@ fn step<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
         bound: Some(bound(call, options.as_ref(), "step: timeout")?),
         signal: signal_choice(options.as_ref(), "step: signal")?,
     };
-    let event = dispatch::run(call.ctx, call.host, request)?;
-    answer(call, &event)
+    finished(call, &dispatch::run(call.ctx, call.host, request)?)
 }
 
 fn next<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
@@ -162,8 +170,7 @@ fn run_to<'js>(call: &Call<'_, 'js>, kind: RunKind, options: usize, what: &str) 
         bound: Some(bound(call, options.as_ref(), what)?),
         signal: signal_choice(options.as_ref(), what)?,
     };
-    let event = dispatch::run(call.ctx, call.host, request)?;
-    answer(call, &event)
+    finished(call, &dispatch::run(call.ctx, call.host, request)?)
 }
 
 fn cont<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
@@ -193,8 +200,7 @@ fn cont<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
         dispatch::start_background(call.host, request)?;
         return Ok(call.undefined());
     }
-    let event = dispatch::run(call.ctx, call.host, request)?;
-    answer(call, &event)
+    finished(call, &dispatch::run(call.ctx, call.host, request)?)
 }
 
 fn wait<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
