@@ -213,9 +213,10 @@ function summaryRows({first, symbol, calls, loops, syscalls, sp_min, sp_max}) {
       .slice(0, SUMMARY_SHOWN).map(({name, count}) => count > 1 ? `${name} x${count}` : name);
     return [[kind, ...words, ...(list.length > SUMMARY_SHOWN ? [`${list.length - SUMMARY_SHOWN} more`] : [])]];
   };
-  return [['from', native.hex(first), ...(symbol === native.hex(first) ? [] : [symbol])], ...row('calls', calls),
-    ...row('loops', loops.filter(({count}) => count > 1)), ...row('syscalls', syscalls),
+  const rows = [...row('calls', calls), ...row('loops', loops.filter(({count}) => count > 1)), ...row('syscalls', syscalls),
     ...(sp_min === sp_max ? [] : [['sp', native.hex(sp_min), native.hex(sp_max)]])];
+  // A few instructions in a row need no story.
+  return rows.length === 0 ? [] : [['from', native.hex(first), ...(symbol === native.hex(first) ? [] : [symbol])], ...rows];
 }
 const summary = showAs({}, function () { return summaryRows(this); });
 const stopEvent = showAs({}, function () { return stopRows(this); });
