@@ -44,15 +44,37 @@ pub fn reject(line: &str) -> Rejection {
         .split_once(char::is_whitespace)
         .unwrap_or((command, ""));
     let known = CALLS.iter().find(|(names, _)| names.contains(&name));
-    let hint = match known {
-        Some((_, call)) => format!("use {}", call.replace("{}", &as_arguments(arguments))),
-        None => "everything is a JavaScript call: see help()".to_owned(),
+    let hint = match (known, condition(arguments)) {
+        (Some((names, _)), Some((place, condition))) if names.contains(&"break") => format!(
+            "use breakpoint.set({}, {{if: '{}'}})",
+            as_arguments(place),
+            quoted(condition)
+        ),
+        (Some((_, call)), _) => format!("use {}", call.replace("{}", &as_arguments(arguments))),
+        (None, _) => "everything is a JavaScript call: see help()".to_owned(),
     };
     Rejection {
         code: Code::Command,
         message: format!("'{}' is not JavaScript", line.trim()),
         hint: Some(hint),
     }
+}
+
+/// The place and the condition of `PLACE if CONDITION` or `PLACE --condition "CONDITION"`.
+fn condition(arguments: &str) -> Option<(&str, &str)> {
+    let (place, condition) = [" if ", " --condition ", " -c "]
+        .iter()
+        .find_map(|word| arguments.split_once(word))?;
+    let condition = condition.trim();
+    let bare = condition
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    Some((place, bare.unwrap_or(condition)))
+}
+
+/// Text within single quotes.
+fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\'', "\\'")
 }
 
 /// Words as arguments: numbers as they are, the rest quoted.
@@ -67,7 +89,7 @@ fn as_arguments(words: &str) -> String {
             if is_decimal || is_number && word.starts_with("0x") {
                 word.to_owned()
             } else {
-                format!("'{}'", word.replace('\\', "\\\\").replace('\'', "\\'"))
+                format!("'{}'", quoted(word))
             }
         })
         .collect();
@@ -93,6 +115,14 @@ mod tests {
             "use breakpoint.set('file.c:12', 0x10)",
         );
         check(":b it's", "use breakpoint.set('it\\'s')");
+        check(
+            ":break 0x401000 --condition \"state.sp < 0x1000\"",
+            "use breakpoint.set(0x401000, {if: 'state.sp < 0x1000'})",
+        );
+        check(
+            ":b main if registers.rdi == 'x'",
+            "use breakpoint.set('main', {if: 'registers.rdi == \\'x\\''})",
+        );
         check(":frobnicate", "everything is a JavaScript call: see help()");
         assert_eq!(reject(" :step 3 ").message, "':step 3' is not JavaScript");
     }
