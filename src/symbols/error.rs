@@ -26,6 +26,8 @@ pub enum Error {
     BadLocation { text: String, why: &'static str },
     #[error("no symbol '{name}'")]
     NoSymbol { name: String, near: Vec<String> },
+    #[error("no symbol '{name}': it was inlined into its callers")]
+    Inlined { name: String, calls: Vec<String> },
     #[error("no module '{name}'")]
     NoModule { name: String, near: Vec<String> },
     #[error("no source file '{file}'")]
@@ -54,7 +56,7 @@ impl Error {
                 Code::BadElf
             }
             Self::BadLocation { .. } => Code::BadArgument,
-            Self::NoSymbol { .. } | Self::NoModule { .. } => Code::NoSymbol,
+            Self::NoSymbol { .. } | Self::Inlined { .. } | Self::NoModule { .. } => Code::NoSymbol,
             Self::NoLocation { .. } | Self::NoFile { .. } => Code::NoLocation,
             Self::Ambiguous { .. } => Code::Ambiguous,
         }
@@ -69,6 +71,7 @@ impl Error {
             Self::NoSymbol { near, .. } | Self::NoModule { near, .. } | Self::NoFile { near, .. } => {
                 list("did you mean", near)
             }
+            Self::Inlined { calls, .. } => list("its copies stand for the calls at", calls),
             Self::NoLocation { near, .. } => list("lines with code near it:", near),
             Self::Ambiguous { candidates, .. } => list("one of", candidates),
             Self::BadLocation { .. } => Some(

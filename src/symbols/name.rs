@@ -259,6 +259,11 @@ impl<'a> Query<'a> {
         self.text
     }
 
+    /// The last component, without generic arguments.
+    pub fn last_part(&self) -> &'a str {
+        self.parts.last().copied().unwrap_or(self.text)
+    }
+
     /// Whether only a whole path is meant.
     pub fn is_anchored(&self) -> bool {
         self.anchored

@@ -1,6 +1,6 @@
 //! From a location to addresses in loaded modules, or to what was probably meant.
 
-use super::dwarf::{LineMatch, LineQuery, SourceLine};
+use super::dwarf::{Dwarf, LineMatch, LineQuery, SourceLine, Wanted};
 use super::error::{Error, Result};
 use super::imports::SlotTarget;
 use super::location::Location;
@@ -37,6 +37,8 @@ pub struct Resolved {
     /// does the choosing. These words of memory hold the address of the chosen one, each as soon as the
     /// loader has filled it: the first that holds an address inside `module` tells.
     pub target_slots: Vec<VirtAddr>,
+    /// For a copy of the function that was inlined there: the call it stands for.
+    pub inlined: Option<Rc<SourceLine>>,
     /// The line that was asked for, when the address is of a later one: it has no code, or it opens a
     /// function.
     pub moved_from: Option<u32>,
@@ -55,9 +57,20 @@ pub fn resolve(modules: &Modules, location: &Location, purpose: Purpose) -> Resu
             offset,
             exact,
         } => {
-            let (module, symbols) = find_symbols(modules, module.as_deref(), name)?;
-            let symbols = suitable(name, symbols, purpose)?;
             let skip = purpose == Purpose::Breakpoint && !exact;
+            let (module, symbols) = match find_symbols(modules, module.as_deref(), name) {
+                Err(Error::NoSymbol { name, near }) => {
+                    let places = chosen(modules, module.as_deref())?;
+                    return inlined_everywhere(modules, &places, name, near, skip);
+                }
+                found => found?,
+            };
+            let symbols = suitable(name, symbols, purpose)?;
+            let copies = if skip {
+                copies_of(modules, module, &symbols)
+            } else {
+                Vec::new()
+            };
             let places = symbols.into_iter().map(|symbol| {
                 let start = place(module, &symbol, skip);
                 let elf = ElfAddr::new(start.raw().wrapping_add(*offset));
@@ -72,7 +85,7 @@ pub fn resolve(modules: &Modules, location: &Location, purpose: Purpose) -> Resu
                     ..describe(modules, module.bias.to_virt(elf))
                 }
             });
-            Ok(in_order(places.collect()))
+            Ok(in_order(places.chain(copies).collect()))
         }
         Location::Line { module, file, line } => {
             let query = LineQuery { file, line: *line };
@@ -98,6 +111,7 @@ fn describe(modules: &Modules, addr: VirtAddr) -> Resolved {
         size: symbol.map_or(0, |(symbol, _)| symbol.size),
         line: modules.line_at(addr),
         target_slots: Vec::new(),
+        inlined: None,
         moved_from: None,
     }
 }
@@ -137,6 +151,72 @@ fn place(module: &Module, symbol: &Symbol<'_>, skip_prologue: bool) -> ElfAddr {
         None
     };
     skipped.unwrap_or(symbol.addr)
+}
+
+/// A breakpoint on a function is meant for every time it runs, so its inlined copies belong to it. They are
+/// looked for where that takes no longer than a moment.
+fn copies_of(modules: &Modules, module: &Module, symbols: &[Symbol<'_>]) -> Vec<Resolved> {
+    const MOST_BYTES: usize = 16 << 20;
+    let names: Vec<&[u8]> = symbols
+        .iter()
+        .filter(|symbol| symbol.kind == SymbolKind::Function)
+        .map(|symbol| unversioned(symbol.raw))
+        .collect();
+    let dwarf = module.image.dwarf();
+    match dwarf.filter(|dwarf| !names.is_empty() && dwarf.entries_size() <= MOST_BYTES) {
+        Some(dwarf) => copies(modules, module, &dwarf, &Wanted::Symbols(&names)),
+        None => Vec::new(),
+    }
+}
+
+fn copies(
+    modules: &Modules,
+    module: &Module,
+    dwarf: &Dwarf<'_>,
+    wanted: &Wanted<'_>,
+) -> Vec<Resolved> {
+    let found = dwarf.inlined_copies(wanted);
+    let copies = found.iter().map(|copy| Resolved {
+        inlined: copy.call.clone().map(Rc::new),
+        ..describe(modules, module.bias.to_virt(copy.entry))
+    });
+    copies.collect()
+}
+
+/// A function without a symbol may have been inlined wherever it was called: then its copies are what a
+/// breakpoint is for, and its address cannot be told.
+fn inlined_everywhere(
+    modules: &Modules,
+    places: &[&Module],
+    name: String,
+    near: Vec<String>,
+    copies_will_do: bool,
+) -> Result<Vec<Resolved>> {
+    const OFFERED: usize = 8;
+    let query = Query::new(&name);
+    let found = places
+        .iter()
+        .filter_map(|module| {
+            let dwarf = module.image.dwarf()?;
+            Some(copies(modules, module, &dwarf, &Wanted::Named(&query)))
+        })
+        .find(|copies| !copies.is_empty());
+    match found {
+        Some(copies) if copies_will_do => Ok(in_order(copies)),
+        Some(copies) => {
+            let calls = copies.iter().filter_map(|copy| copy.inlined.as_deref());
+            let mut calls: Vec<String> = calls
+                .map(|call| {
+                    let file = call.file.rsplit('/').next().unwrap_or(&call.file);
+                    format!("{file}:{}", call.line)
+                })
+                .collect();
+            calls.dedup();
+            calls.truncate(OFFERED);
+            Err(Error::Inlined { name, calls })
+        }
+        None => Err(Error::NoSymbol { name, near }),
+    }
 }
 
 fn chosen<'m>(modules: &'m Modules, name: Option<&str>) -> Result<Vec<&'m Module>> {

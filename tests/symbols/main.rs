@@ -4,5 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test program
 
 mod build;
+mod inlined;
 mod split;
 mod stripped;

@@ -159,6 +159,14 @@ impl<'a> Dwarf<'a> {
     /// The name of a function, taken from the entry itself or from those it is a copy of. The linkage name
     /// is preferred, as it holds the whole path.
     pub(super) fn function_name(&self, whole: &Entries<'a>, offset: UnitOffset) -> Option<String> {
+        self.raw_function_name(whole, offset).map(readable)
+    }
+
+    pub(super) fn raw_function_name(
+        &self,
+        whole: &Entries<'a>,
+        offset: UnitOffset,
+    ) -> Option<&'a [u8]> {
         let mut plain = None;
         let mut at = Origin {
             dwarf: self,
@@ -176,7 +184,7 @@ impl<'a> Dwarf<'a> {
             let linkage =
                 text(gimli::DW_AT_linkage_name).or_else(|| text(gimli::DW_AT_MIPS_linkage_name));
             if let Some(linkage) = linkage {
-                return Some(readable(linkage));
+                return Some(linkage);
             }
             plain = plain.or_else(|| text(gimli::DW_AT_name));
             let origin = entry
@@ -187,7 +195,7 @@ impl<'a> Dwarf<'a> {
             };
             at = next;
         }
-        plain.map(readable)
+        plain
     }
 }
 
@@ -235,7 +243,7 @@ impl<'a> Origin<'_, 'a> {
     }
 }
 
-fn read_ranges<'a>(
+pub(super) fn read_ranges<'a>(
     sections: &gimli::Dwarf<Slice<'a>>,
     unit: &Unit<'a>,
     entry: &Entry<'a>,
@@ -255,7 +263,7 @@ fn read_ranges<'a>(
     }
 }
 
-fn call_site(entry: &Entry<'_>) -> CallSite {
+pub(super) fn call_site(entry: &Entry<'_>) -> CallSite {
     let number = |name| {
         let value = match entry.attr_value(name)? {
             AttributeValue::FileIndex(index) => index,

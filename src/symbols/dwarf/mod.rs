@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod comparison;
 mod functions;
+mod inlined;
 mod line_search;
 mod lines;
 mod split;
@@ -21,9 +22,12 @@ use crate::base::addr::ElfAddr;
 use gimli::{EndianSlice, LittleEndian, SectionId};
 use split::Package;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::rc::Rc;
 use units::Units;
 
+pub use inlined::{InlinedCopy, Wanted};
 pub use line_search::{LineAddress, LineMatch, LineQuery};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
@@ -56,6 +60,7 @@ pub struct DwarfIndex {
     package: Package,
     /// How many .dwo files were looked for.
     split_files: Cell<usize>,
+    copies: RefCell<BTreeMap<Vec<u8>, Rc<[InlinedCopy]>>>,
     problem: RefCell<Option<Problem>>,
 }
 
@@ -93,6 +98,7 @@ impl<'a> Dwarf<'a> {
                 units,
                 package: Package::new(),
                 split_files: Cell::new(0),
+                copies: RefCell::default(),
                 problem: RefCell::new(problem.map(Problem::Damaged)),
             }
         });
