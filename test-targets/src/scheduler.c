@@ -1,4 +1,4 @@
-/* A scheduler that keeps its stack pointer per thread, counts three ticks and sends itself an ignored signal. Exits 0. */
+/* A scheduler that keeps its stack pointer per thread, counts three ticks and sends itself an ignored signal. Usage: scheduler [quiet]. Exits 0. */
 #include <signal.h>
 #include <stdio.h>
 
@@ -12,14 +12,16 @@ void tick(const char *who, long by)
     (void)who;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     int here;
+    (void)argv;
     SCHEDULER_SP = (unsigned long)&here; /* mark: main */
     signal(SIGUSR1, SIG_IGN);            /* mark: ready */
     for (long by = 1; by <= 3; by++)
         tick(name, by);
     raise(SIGUSR1);
-    printf("%s %ld\n", name, ticks); /* mark: done */
+    if (argc == 1)
+        printf("%s %ld\n", name, ticks); /* mark: done */
     return 0;
 }
