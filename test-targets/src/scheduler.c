@@ -15,13 +15,12 @@ void tick(const char *who, long by)
 int main(int argc, char **argv)
 {
     int here;
-    (void)argv;
     SCHEDULER_SP = (unsigned long)&here; /* mark: main */
     signal(SIGUSR1, SIG_IGN);            /* mark: ready */
     for (long by = 1; by <= 3; by++)
         tick(name, by);
     raise(SIGUSR1);
-    if (argc == 1)
+    if (argc == 1 || !argv[1])
         printf("%s %ld\n", name, ticks); /* mark: done */
     return 0;
 }
