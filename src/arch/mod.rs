@@ -7,4 +7,5 @@ pub mod debug_regs;
 pub mod disasm;
 pub mod flags;
 pub mod registers;
+pub mod stack;
 pub mod syscall;

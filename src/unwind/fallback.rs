@@ -1,9 +1,11 @@
 //! Steps outwards where no call frame information helps: from what the code and the stack look like.
 
 use super::frame::{DwarfReg, Found, FramePc, FrameRegs};
+use super::prologue::layout_at;
 use crate::base::addr::VirtAddr;
 use crate::base::memory::ReadMemory;
 use crate::symbols::modules::Modules;
+use std::cell::Cell;
 
 /// The caller of a frame, and how it was guessed.
 #[derive(Debug)]
@@ -17,11 +19,14 @@ const WORD: u64 = 8;
 pub(super) struct Fallback<'a> {
     pub(super) modules: &'a Modules,
     pub(super) memory: &'a dyn ReadMemory,
+    /// Instructions that may still be decoded.
+    pub(super) decodes: &'a Cell<usize>,
 }
 
 impl Fallback<'_> {
     pub(super) fn step(&self, pc: FramePc, regs: &FrameRegs) -> Option<Guess> {
         self.by_signal_frame(pc.addr(), regs)
+            .or_else(|| self.by_prologue(pc, regs))
             .or_else(|| match pc {
                 FramePc::Exact(addr) => self.by_entry(addr, regs),
                 FramePc::Return(_) => None,
@@ -32,16 +37,11 @@ impl Fallback<'_> {
     /// A C library without call frame information for its signal trampoline, as musl is: the code is
     /// `mov $15, %eax; syscall` (rt_sigreturn), and the kernel's ucontext lies on top of the stack.
     pub(super) fn by_signal_frame(&self, pc: VirtAddr, regs: &FrameRegs) -> Option<Guess> {
-        const LONG: [u8; 9] = [0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];
-        const SHORT: [u8; 7] = [0xb8, 15, 0, 0, 0, 0x0f, 0x05];
         /// uc_flags, uc_link and uc_stack come before the saved registers (asm/ucontext.h).
         const SAVED: u64 = 40;
         /// The order of struct sigcontext, by DWARF number.
         const ORDER: [u16; 17] = [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16];
-        let mut code = [0; 9];
-        let got = self.memory.read_partial(pc, &mut code);
-        let code = code.get(..got)?;
-        if !code.starts_with(&LONG) && !code.starts_with(&SHORT) {
+        if !self.is_way_back(pc) {
             return None;
         }
         let saved = regs.sp()?.checked_add(SAVED)?;
@@ -58,6 +58,33 @@ impl Fallback<'_> {
         })
     }
 
+    /// Whether the code at `pc` returns from a signal handler.
+    fn is_way_back(&self, pc: VirtAddr) -> bool {
+        const LONG: [u8; 9] = [0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];
+        const SHORT: [u8; 7] = [0xb8, 15, 0, 0, 0, 0x0f, 0x05];
+        let mut code = [0; 9];
+        let got = self.memory.read_partial(pc, &mut code);
+        code.get(..got)
+            .is_some_and(|code| code.starts_with(&LONG) || code.starts_with(&SHORT))
+    }
+
+    /// The function has a name, so its beginning is known, and its code tells how far the stack pointer is
+    /// from the return address.
+    fn by_prologue(&self, pc: FramePc, regs: &FrameRegs) -> Option<Guess> {
+        /// A label without a size may be far from the function at hand.
+        const NEAR: u64 = 4096;
+        let symbol = self.modules.symbol_at(pc.lookup())?;
+        let is_sure = symbol.size > 0 || symbol.offset < NEAR;
+        if !is_sure {
+            return None;
+        }
+        let layout = layout_at(self.memory, symbol.start, pc.addr(), self.decodes)?;
+        let cfa = layout.cfa(regs)?;
+        let caller = layout.preserved(cfa, regs, self.memory);
+        let slot = VirtAddr::new(cfa).checked_sub(WORD)?;
+        self.with_return_address(caller, slot, Found::Prologue)
+    }
+
     /// The thread stands at the entry of a function or before its `ret`, or nowhere at all after a call
     /// through a bad pointer: the return address is on top of the stack, or one word below it when only
     /// the frame pointer was pushed.
@@ -68,16 +95,20 @@ impl Fallback<'_> {
         const RET: u8 = 0xc3;
         /// `jmp *disp(%rip)`: all there is in a procedure linkage table of a static program.
         const JUMP_TO_IMPORT: [u8; 2] = [0xff, 0x25];
+        /// `push disp(%rip)`: how the common part of a lazy table begins.
+        const PUSH_LINK_MAP: [u8; 2] = [0xff, 0x35];
         let mut code = [0; 5];
         let got = self.memory.read_partial(pc, &mut code);
         let code = code.get(..got)?;
         let nowhere = code.is_empty();
+        let at_stub = code.starts_with(&JUMP_TO_IMPORT)
+            || code.starts_with(&PUSH_LINK_MAP)
+            || code.starts_with(&[0xf2, 0xff, 0x25]);
         let at_edge = code.starts_with(&ENDBR)
             || code.starts_with(&[PUSH_RBP])
             || code.starts_with(&[RET])
             || code.starts_with(&[0xf3, RET])
-            || code.starts_with(&JUMP_TO_IMPORT)
-            || code.starts_with(&[0xf2, 0xff, 0x25]);
+            || at_stub;
         let pushed = code.starts_with(&MOV_RSP_RBP)
             && pc
                 .checked_sub(1)
@@ -93,7 +124,12 @@ impl Fallback<'_> {
         } else {
             return None;
         };
-        self.with_return_address(caller, slot, Found::Entry)
+        // The common way from all lazy stubs to the loader is taken with one or two words pushed already.
+        let most = if at_stub { 2 } else { 0 };
+        (0..=most).find_map(|words| {
+            let slot = slot.checked_add(words * WORD)?;
+            self.with_return_address(caller, slot, Found::Entry)
+        })
     }
 
     /// `push %rbp; mov %rsp, %rbp`: the saved frame pointer and above it the return address.
@@ -125,7 +161,8 @@ impl Fallback<'_> {
         })
     }
 
-    /// Whether the bytes before an address are a call. A guess must not lead into data.
+    /// Whether the bytes before an address are a call, or a signal handler returns there. A guess must not
+    /// lead into data.
     fn is_return_address(&self, target: VirtAddr) -> bool {
         const LONGEST: u64 = 7;
         let in_data = self.modules.module_at(target).is_some_and(|(module, elf)| {
@@ -136,7 +173,8 @@ impl Fallback<'_> {
             return false;
         };
         let mut code = [0; 7];
-        self.memory.read_exact(before, &mut code).is_ok() && ends_with_call(code)
+        let is_call = self.memory.read_exact(before, &mut code).is_ok() && ends_with_call(code);
+        is_call || self.is_way_back(target)
     }
 }
 
@@ -214,6 +252,7 @@ mod tests {
         let fallback = Fallback {
             modules: &modules,
             memory,
+            decodes: &Cell::new(100),
         };
         let regs = FrameRegs::all_known(&registers);
         let guess = fallback.step(FramePc::Exact(VirtAddr::new(pc)), &regs);

@@ -154,6 +154,8 @@ pub enum Found {
     Cfi,
     /// By the chain of saved frame pointers: a guess that holds for code that keeps them.
     FramePointer,
+    /// From the function's own code, read from its beginning.
+    Prologue,
     /// From the return address on top of the stack, before the callee had done anything.
     Entry,
     /// From the registers that the kernel saved when it delivered a signal.

@@ -6,6 +6,7 @@ pub mod backtrace;
 mod cfi_step;
 mod fallback;
 pub mod frame;
+mod prologue;
 pub mod walk;
 mod window;
 

@@ -7,6 +7,7 @@ use super::window::Window;
 use crate::base::addr::{AddrRange, VirtAddr};
 use crate::base::memory::ReadMemory;
 use crate::symbols::modules::{Module, Modules};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 /// The frames of a thread, innermost first: at least the one it stands in.
@@ -24,7 +25,9 @@ pub fn walk(modules: &Modules, memory: &dyn ReadMemory, start: &Registers, max: 
     let mut walker = Walker {
         modules,
         memory: &window,
+        plain: memory,
         nearby: None,
+        decodes: Cell::new(MOST_DECODES),
         interrupted: BTreeSet::new(),
     };
     let mut frames = vec![Frame {
@@ -49,11 +52,17 @@ pub fn walk(modules: &Modules, memory: &dyn ReadMemory, start: &Registers, max: 
     Walked { frames, end }
 }
 
+/// Less than a second, should every frame of a long stack be in a function without rules.
+const MOST_DECODES: usize = 1 << 20;
+
 struct Walker<'a> {
     modules: &'a Modules,
     memory: &'a dyn ReadMemory,
+    plain: &'a dyn ReadMemory,
     /// The module of the last frame and where its code lies: most callers are in the same one.
     nearby: Option<(AddrRange, &'a Module)>,
+    /// Instructions that may still be decoded in search of frames without rules.
+    decodes: Cell<usize>,
     /// Where signals interrupted: there the stack may go anywhere, so that a loop shows only by repetition.
     interrupted: BTreeSet<(u64, Option<u64>)>,
 }
@@ -116,7 +125,9 @@ impl<'a> Walker<'a> {
     fn by_guess(&self, frame: &mut Frame) -> Result<(FrameRegs, Found), StopReason> {
         let fallback = Fallback {
             modules: self.modules,
-            memory: self.memory,
+            // Code is read as well as stack, which would move the window back and forth.
+            memory: self.plain,
+            decodes: &self.decodes,
         };
         match fallback.step(frame.pc, &frame.regs) {
             Some(guess) => {

@@ -101,12 +101,19 @@ fn check(debuggee: &Debuggee, truth: &Truth, place: &str) {
 #[test]
 fn every_instruction_of_every_build() {
     let folder = tempfile::tempdir().unwrap();
-    let builds: [&[&str]; 5] = [
+    let no_tables = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
+    let debug_frame_only = [&["-O2"][..], &no_tables].concat();
+    let nothing = [&["-O2", "-g0"][..], &no_tables].concat();
+    let nothing_plain = [&["-O0", "-g0"][..], &no_tables].concat();
+    let builds: [&[&str]; 8] = [
         &["-O0"],
         &["-O2"],
         &["-O2", "-fno-omit-frame-pointer", "-fcf-protection=full"],
         &["-Os", "-fno-pie", "-no-pie"],
         &["-O1", "-static"],
+        &debug_frame_only,
+        &nothing,
+        &nothing_plain,
     ];
     for flags in builds {
         let steps = compare_all(&compile(folder.path(), flags));
