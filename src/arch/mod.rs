@@ -9,3 +9,4 @@ pub mod flags;
 pub mod registers;
 pub mod stack;
 pub mod syscall;
+pub mod xstate;

@@ -83,6 +83,58 @@ pub fn set_registers(tid: Tid, words: &[u64; REGISTER_WORDS]) -> io::Result<()> 
     )
 }
 
+/// uapi/linux/elf.h; libc does not have it.
+const NT_X86_XSTATE: libc::c_int = 0x202;
+/// The most that the kernel may have: XSAVE areas grow with the processor, so far to 11 KiB (AMX).
+const XSTATE_MAX: usize = 64 << 10;
+
+/// The registers beyond the general ones: the XSAVE area, or FXSAVE's where there is none.
+pub fn xstate(tid: Tid) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; XSTATE_MAX];
+    let mut iov = libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: bytes.len(),
+    };
+    let mut get = |note: libc::c_int| {
+        request(
+            libc::PTRACE_GETREGSET,
+            tid,
+            note_word(note),
+            std::ptr::from_mut(&mut iov).expose_provenance(),
+        )
+    };
+    if get(NT_X86_XSTATE).is_err() {
+        get(libc::NT_PRFPREG)?;
+    }
+    bytes.truncate(iov.iov_len);
+    Ok(bytes)
+}
+
+/// Writes back what `xstate` has given, changed.
+pub fn set_xstate(tid: Tid, bytes: &[u8]) -> io::Result<()> {
+    /// The length of the FXSAVE area.
+    const LEGACY: usize = size_of::<libc::user_fpregs_struct>();
+    let mut iov = libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    let note = if bytes.len() > LEGACY {
+        NT_X86_XSTATE
+    } else {
+        libc::NT_PRFPREG
+    };
+    request(
+        libc::PTRACE_SETREGSET,
+        tid,
+        note_word(note),
+        std::ptr::from_mut(&mut iov).expose_provenance(),
+    )
+}
+
+fn note_word(note: libc::c_int) -> usize {
+    usize::try_from(note).unwrap_or(0)
+}
+
 /// Debug register `number`: 0 to 3 addresses, 6 what triggered, 7 what is enabled.
 pub fn debug_register(tid: Tid, number: usize) -> io::Result<u64> {
     peek(libc::PTRACE_PEEKUSER, tid, debug_register_offset(number))

@@ -144,7 +144,11 @@ interface State {
   keys(): string[];
 }
 /** rax … r15 rip rflags segment and base registers, their parts (eax al …), pc, sp; n has each as a BigInt; keys() lists the whole ones. */
-type Registers = Record<string, Int> & {n: Record<string, bigint>; keys(): string[]};
+type Registers = Record<string, Int> & {n: Record<string, bigint>; keys(): string[]} & Extended;
+/** On request: xmm0 … xmm15, ymm0 … ymm15 (null without AVX), st0 … st7 from the top, mxcsr fcw fsw ftw. Assign one view: state.registers.xmm0 = {f32: [1, 2, 3, 4]}. */
+type Extended = Record<string, Vector | {bytes: string; f64: number} | number>;
+/** A vector register, lowest first: 16 or 32 bytes as hex digits, and as numbers. */
+interface Vector {bytes: string; u32: number[]; u64: Int[]; f32: number[]; f64: number[]}
 /** Little-endian. throws bad_address */
 interface Memory {
   addr: Int;

@@ -68,12 +68,20 @@ const later = (what, hint) => () => notYet(what, hint);
 
 // --- state, registers, flags, memory -------------------------------------------------------------
 
-const registers = Object.create(guard('registers', () => [...registerNames, 'n', 'keys', 'pc', 'sp']));
+const extendedNames = native.extended_names();
+const registers = Object.create(guard('registers', () => [...registerNames, 'n', 'keys', 'pc', 'sp', ...extendedNames]));
 const registersBig = Object.create(guard('registers.n', () => registerNames));
 const flags = Object.create(guard('flags', () => Object.keys(flags)));
 const wholeRegisters = registerNames.slice(0, 27);
 
 define(registers, 'registers', {keys: () => wholeRegisters.slice()});
+for (const name of extendedNames) {
+  Object.defineProperty(registers, name, {
+    get() { return native.extended(this, name); },
+    set(value) { native.set_extended(this, name, value); },
+    enumerable: false,
+  });
+}
 
 // Zeroes in one line, then a register a line.
 showAs(registers, function () {

@@ -6,6 +6,7 @@ use super::session::Session;
 use super::snapshot::Snapshot;
 use crate::arch::disasm;
 use crate::arch::registers::{RegId, Registers};
+use crate::arch::xstate::{Extended, Xstate};
 use crate::base::addr::VirtAddr;
 use crate::base::memory::{ReadError, ReadMemory};
 use crate::os::proc;
@@ -63,6 +64,32 @@ impl Session {
             result => result?,
         }
         self.present_mut().registers = None;
+        Ok(())
+    }
+
+    /// The selected thread's vector and x87 registers: read at the first use after a stop.
+    pub fn xstate(&mut self) -> Result<Rc<Xstate>> {
+        let tid = self.selected()?;
+        if let Some(known) = &self.present.xstate {
+            return Ok(Rc::clone(known));
+        }
+        let state = Rc::new(self.stopped()?.xstate(tid)?);
+        self.present_mut().xstate = Some(Rc::clone(&state));
+        Ok(state)
+    }
+
+    pub fn set_extended(&mut self, register: Extended, value: &[u8]) -> Result<()> {
+        let tid = self.selected()?;
+        let mut state = Xstate::clone(&*self.xstate()?);
+        if !state.set(register, value) {
+            return Err(Error::BadArgument(format!(
+                "the register has {} bytes, or this processor does not have it",
+                register.width()
+            )));
+        }
+        self.stopped()?.set_xstate(tid, &state)?;
+        // The kernel has the last word: read it anew.
+        self.present_mut().xstate = None;
         Ok(())
     }
 

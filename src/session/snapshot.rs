@@ -1,15 +1,19 @@
 //! What was read at a stop, once: the cache while it lasts, `prev` afterwards.
 
 use crate::arch::registers::Registers;
+use crate::arch::xstate::Xstate;
 use crate::base::addr::VirtAddr;
 use crate::base::id::StopSeq;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Everything that was read at one stop. A field that nobody read is None.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     pub seq: Option<StopSeq>,
     pub registers: Option<Registers>,
+    /// Vector and x87 registers, which few ask for.
+    pub xstate: Option<Rc<Xstate>>,
     /// Reads by start. They may overlap: each shows what was there at this stop.
     memory: BTreeMap<u64, Box<[u8]>>,
     remembered: usize,
@@ -44,6 +48,7 @@ impl Snapshot {
 
     pub(super) fn empty(&mut self) {
         self.registers = None;
+        self.xstate = None;
         self.forget_memory();
     }
 }

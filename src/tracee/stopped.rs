@@ -1,7 +1,7 @@
 //! A process of which every thread is in a ptrace-stop: the only state in which it can be looked at.
 
 use super::attach::seize_threads;
-use super::error::{Error, Result};
+use super::error::{self, Error, Result};
 use super::policy::SignalPolicy;
 use super::process::Process;
 use super::running::{Mode, Running};
@@ -9,12 +9,13 @@ use super::stop::Report;
 use super::threads::{Delivery, Thread, ThreadState};
 use crate::arch::debug_regs::{Slot, Watch};
 use crate::arch::registers::Registers;
+use crate::arch::xstate::Xstate;
 use crate::base::addr::VirtAddr;
 use crate::base::id::{Pid, Tid};
 use crate::base::memory::ReadMemory;
 use crate::base::signal::Signal;
 use crate::os::proc::Facts;
-use crate::os::ptrace::OnTracerExit;
+use crate::os::ptrace::{self, OnTracerExit};
 use std::collections::VecDeque;
 
 /// The witness that every thread stands still. Made by spawn, attach and the end of a run only, and
@@ -80,6 +81,18 @@ impl Stopped {
         let on_site = self.process.sites.contains(pc);
         self.process.threads.get_mut(tid)?.standing = on_site.then_some(pc);
         Ok(())
+    }
+
+    /// Vector and x87 registers, read anew.
+    pub fn xstate(&self, tid: Tid) -> Result<Xstate> {
+        let doing = "reading the vector registers of";
+        let bytes = ptrace::xstate(tid).map_err(error::ptrace(doing, tid))?;
+        Xstate::new(bytes).ok_or(Error::NoThread { tid })
+    }
+
+    pub fn set_xstate(&mut self, tid: Tid, state: &Xstate) -> Result<()> {
+        let doing = "writing the vector registers of";
+        ptrace::set_xstate(tid, state.bytes()).map_err(error::ptrace(doing, tid))
     }
 
     /// Does the thread stand on an inserted trap?

@@ -33,7 +33,7 @@ const STRING_DEFAULT: usize = 64 << 10;
 const FIND_MAX: u64 = 1 << 40;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Shape {
+pub(super) enum Shape {
     Unsigned,
     Signed,
     /// Always a BigInt.
@@ -43,7 +43,7 @@ enum Shape {
 }
 
 /// Name, bytes, shape: the accessors of `state.memory(a)` and of its `write`.
-const TYPES: [(&str, usize, Shape); 13] = [
+pub(super) const TYPES: [(&str, usize, Shape); 13] = [
     ("u8", 1, Shape::Unsigned),
     ("u16", 2, Shape::Unsigned),
     ("u32", 4, Shape::Unsigned),
@@ -111,7 +111,7 @@ fn read<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
 }
 
 /// Little-endian bytes as the value that they mean.
-fn decode<'js>(ctx: &Ctx<'js>, bytes: &[u8], shape: Shape) -> Answer<'js> {
+pub(super) fn decode<'js>(ctx: &Ctx<'js>, bytes: &[u8], shape: Shape) -> Answer<'js> {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);
     let unsigned = u64::from_le_bytes(word);
@@ -133,8 +133,12 @@ fn decode<'js>(ctx: &Ctx<'js>, bytes: &[u8], shape: Shape) -> Answer<'js> {
 }
 
 /// A value as the little-endian bytes of a type; out of range is an error, never a cut.
-fn encode(value: &Value<'_>, name: &str, size: usize, shape: Shape) -> Result<Vec<u8>, Error> {
-    let what = format!("write.{name}");
+pub(super) fn encode(
+    value: &Value<'_>,
+    what: &str,
+    size: usize,
+    shape: Shape,
+) -> Result<Vec<u8>, Error> {
     if shape == Shape::Float {
         let float = value.as_number().ok_or_else(|| {
             Error::argument(format!(
@@ -156,7 +160,7 @@ fn encode(value: &Value<'_>, name: &str, size: usize, shape: Shape) -> Result<Ve
         Shape::Unsigned | Shape::UnsignedBig => (0, (1i128 << bits) - 1),
         _ => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
     };
-    let number = convert::integer_in(value, &what, min, max)?;
+    let number = convert::integer_in(value, what, min, max)?;
     Ok(number.to_le_bytes()[..size].to_vec())
 }
 
@@ -241,7 +245,7 @@ fn type_named(value: &Value<'_>) -> Result<(&'static str, usize, Shape), Error> 
 }
 
 /// Bytes from a text of hex digits, or from an array of byte values.
-fn bytes_of(value: &Value<'_>, what: &str) -> Result<Vec<u8>, Error> {
+pub(super) fn bytes_of(value: &Value<'_>, what: &str) -> Result<Vec<u8>, Error> {
     if let Some(array) = value.as_array() {
         let mut bytes = Vec::new();
         for item in array.iter::<Value<'_>>() {
@@ -300,7 +304,7 @@ fn find<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
 fn write<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
     let access = Access::of(call)?;
     let (name, size, shape) = type_at(&call.arg(2))?;
-    let bytes = encode(&call.arg(3), name, size, shape)?;
+    let bytes = encode(&call.arg(3), &format!("write.{name}"), size, shape)?;
     access.write(call.host, &bytes)?;
     Ok(call.undefined())
 }

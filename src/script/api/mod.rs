@@ -5,6 +5,7 @@ pub mod breakpoint;
 pub mod config;
 pub mod control;
 pub mod env;
+mod extended;
 pub mod listener;
 pub mod memory;
 pub mod number;
@@ -109,6 +110,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
         config::NATIVES,
         control::NATIVES,
         env::NATIVES,
+        extended::NATIVES,
         listener::NATIVES,
         memory::NATIVES,
         number::NATIVES,
