@@ -8,7 +8,8 @@ use super::raw::{self, text as raw_text};
 use crate::base::addr::VirtAddr;
 use crate::output::escape::{self, Place};
 use crate::session::request::Where;
-use rquickjs::{Array, Ctx, Object, Value};
+use rquickjs::object::Property;
+use rquickjs::{Array, Ctx, IntoAtom, IntoJs, Object, Value};
 use std::time::Duration;
 
 /// An unsigned integer on its way out.
@@ -206,7 +207,17 @@ pub fn place(value: &Value<'_>, what: &str) -> Result<Where, Error> {
     ))
 }
 
-/// The options of a call: an object whose every key is known.
+/// Gives an object a property of its own, whatever setters its prototypes have.
+pub fn define<'js>(
+    object: &Object<'js>,
+    key: impl IntoAtom<'js>,
+    value: impl IntoJs<'js>,
+) -> Result<(), Error> {
+    let property = Property::from(value).writable().enumerable().configurable();
+    Ok(object.prop(key, property)?)
+}
+
+/// The options of a call: an object whose every key is known. What its prototype has is no option.
 pub fn options<'js>(
     value: &Value<'js>,
     what: &str,
@@ -224,6 +235,7 @@ pub fn options<'js>(
                 format!("{{{}}}", known.join(", ")),
             )
         })?;
+    let own = Object::new_proto(object.ctx().clone(), None)?;
     for key in object.keys::<String>() {
         let key = key?;
         if !known.contains(&key.as_str()) {
@@ -236,8 +248,9 @@ pub fn options<'js>(
                 },
             ));
         }
+        own.set(key.as_str(), object.get::<_, Value<'js>>(key.as_str())?)?;
     }
-    Ok(Some(object.clone()))
+    Ok(Some(own))
 }
 
 /// A string or nothing.
@@ -256,7 +269,8 @@ pub fn array<'js, T>(
 ) -> Result<Value<'js>, Error> {
     let array = Array::new(ctx.clone())?;
     for (index, item) in items.into_iter().enumerate() {
-        array.set(index, convert(item)?)?;
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        define(array.as_object(), index, convert(item)?)?;
     }
     Ok(array.into_value())
 }
@@ -288,12 +302,12 @@ impl<'js> Record<'js> {
     }
 
     pub fn with(self, key: &str, value: Value<'js>) -> Result<Self, Error> {
-        self.object.set(key, value)?;
+        define(&self.object, key, value)?;
         Ok(self)
     }
 
     pub fn text(self, key: &str, value: &str) -> Result<Self, Error> {
-        self.object.set(key, value)?;
+        define(&self.object, key, value)?;
         Ok(self)
     }
 
@@ -330,7 +344,7 @@ impl<'js> Record<'js> {
     }
 
     pub fn flag(self, key: &str, value: bool) -> Result<Self, Error> {
-        self.object.set(key, value)?;
+        define(&self.object, key, value)?;
         Ok(self)
     }
 

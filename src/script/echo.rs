@@ -100,7 +100,7 @@ impl<'js> Echo<'_, 'js> {
         if !value.is_object() {
             let text = match integer_of(value) {
                 Some(integer) => hex::echo_integer(integer),
-                None => self.primitive(value)?,
+                None => self.scalar(value)?,
             };
             into.extend_from_slice(text.as_bytes());
             return Ok(());
@@ -114,13 +114,20 @@ impl<'js> Echo<'_, 'js> {
         Ok(())
     }
 
+    /// As `String(x)`, but a zero keeps its sign.
+    fn scalar(&self, value: &Value<'js>) -> Result<String, Error> {
+        if is_negative_zero(value) {
+            return Ok("-0".to_owned());
+        }
+        self.primitive(value)
+    }
+
     /// `String(x)`, for what is no object.
     fn primitive(&self, value: &Value<'js>) -> Result<String, Error> {
         if value.is_string() {
             return Ok(convert::shown(value));
         }
-        let to_text = self.host.internal_function(self.ctx, "to_text")?;
-        Ok(convert::shown(&to_text.call((value.clone(),))?))
+        self.text_by("to_text", value)
     }
 
     /// What an API object says of itself; undefined for others.
@@ -147,27 +154,87 @@ impl<'js> Echo<'_, 'js> {
         match raw::class_of(value) {
             _ if value.is_error() => Ok(Kind::Text(error_line(object)?)),
             _ if value.is_function() => Ok(Kind::Text(self.function_line(value)?)),
-            _ if value.is_promise() => Ok(Kind::Text("Promise".to_owned())),
-            _ if value.is_array() => self.indexed(object, max),
-            raw::Class::Indexed => self.indexed(object, max),
-            raw::Class::Map => self.entries(object, max),
-            raw::Class::Set => {
-                let items = self.items(value, max)?;
-                let size = object.get::<_, f64>("size").map_or(0, length_of);
-                Ok(Kind::List(items, size))
+            _ if value.is_promise() => Ok(Kind::Text(self.promise_line(value)?)),
+            _ if value.is_array() => {
+                let length = object.get::<_, f64>("length").map_or(0, length_of);
+                self.indexed(object, length, max)
             }
-            raw::Class::Textual => Ok(Kind::Text(self.primitive_of_object(value)?)),
-            raw::Class::Other => self.properties(object, max),
+            raw::Class::Indexed => {
+                let length = self.size("indexed_size", value)?;
+                self.indexed(object, length, max)
+            }
+            raw::Class::Map => self.entries(value, max),
+            raw::Class::Set => {
+                let items = self.items(value, false, max)?;
+                Ok(Kind::List(items, self.size("set_size", value)?))
+            }
+            raw::Class::Date => Ok(Kind::Text(self.text_by("date_text", value)?)),
+            raw::Class::RegExp => Ok(Kind::Text(self.text_by("regexp_text", value)?)),
+            raw::Class::Other if value.is_proxy() => self.properties(object, max),
+            raw::Class::Other => match self.words_by("own_words", value)? {
+                Some(text) => Ok(Kind::Text(text)),
+                None => self.properties(object, max),
+            },
         }
     }
 
-    fn primitive_of_object(&self, value: &Value<'js>) -> Result<String, Error> {
-        let to_text = self.host.internal_function(self.ctx, "to_text")?;
-        Ok(convert::shown(&to_text.call((value.clone(),))?))
+    /// What a function of the prelude makes of a value: a text.
+    fn text_by(&self, function: &str, value: &Value<'js>) -> Result<String, Error> {
+        let function = self.host.internal_function(self.ctx, function)?;
+        Ok(convert::shown(&function.call((value.clone(),))?))
     }
 
-    fn indexed(&self, object: &Object<'js>, max: usize) -> Result<Kind<'js>, Error> {
-        let length = object.get::<_, f64>("length").map_or(0, length_of);
+    /// The same where there may be none, also because a script's own method threw.
+    fn words_by(&self, function: &str, value: &Value<'js>) -> Result<Option<String>, Error> {
+        let function = self.host.internal_function(self.ctx, function)?;
+        let words = self.forgiven(function.call::<_, Value<'js>>((value.clone(),)))?;
+        Ok(words
+            .filter(Value::is_string)
+            .map(|words| convert::shown(&words)))
+    }
+
+    /// None for an exception, unless it ends the program.
+    fn forgiven<T>(&self, result: rquickjs::Result<T>) -> Result<Option<T>, Error> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(rquickjs::Error::Exception) => {
+                let thrown = self.ctx.catch();
+                if thrown.is_uncatchable_error() {
+                    self.ctx.throw(thrown);
+                    return Err(Error::Thrown);
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn size(&self, function: &str, value: &Value<'js>) -> Result<usize, Error> {
+        let function = self.host.internal_function(self.ctx, function)?;
+        Ok(length_of(function.call((value.clone(),))?))
+    }
+
+    /// Whether it is settled, and with what.
+    fn promise_line(&self, value: &Value<'js>) -> Result<String, Error> {
+        let Some(promise) = value.as_promise() else {
+            return Ok("Promise".to_owned());
+        };
+        match promise.result::<Value<'js>>() {
+            None => Ok("Promise pending".to_owned()),
+            Some(Ok(value)) => {
+                let mut text = "Promise fulfilled ".to_owned();
+                self.push_inline(&value, 1, false, &mut text)?;
+                Ok(text)
+            }
+            Some(Err(_)) => {
+                // The error line of the program tells why, unless somebody takes care of it.
+                self.ctx.catch();
+                Ok("Promise rejected".to_owned())
+            }
+        }
+    }
+
+    fn indexed(&self, object: &Object<'js>, length: usize, max: usize) -> Result<Kind<'js>, Error> {
         let mut items = Vec::new();
         for index in 0..length.min(max) {
             if index % 256 == 0 {
@@ -179,18 +246,23 @@ impl<'js> Echo<'_, 'js> {
         Ok(Kind::List(items, length))
     }
 
-    fn items(&self, value: &Value<'js>, max: usize) -> Result<Vec<Value<'js>>, Error> {
+    fn items(
+        &self,
+        value: &Value<'js>,
+        is_map: bool,
+        max: usize,
+    ) -> Result<Vec<Value<'js>>, Error> {
         let items = self.host.internal_function(self.ctx, "items")?;
         let limit = f64::from(u32::try_from(max).unwrap_or(u32::MAX));
-        let list: Array<'js> = items.call((value.clone(), limit))?;
+        let list: Array<'js> = items.call((value.clone(), is_map, limit))?;
         list.iter::<Value<'js>>().map(|item| Ok(item?)).collect()
     }
 
     /// A Map: a key and a value a line.
-    fn entries(&self, object: &Object<'js>, max: usize) -> Result<Kind<'js>, Error> {
-        let size = object.get::<_, f64>("size").map_or(0, length_of);
+    fn entries(&self, map: &Value<'js>, max: usize) -> Result<Kind<'js>, Error> {
+        let size = self.size("map_size", map)?;
         let mut entries = Vec::new();
-        for item in self.items(object.as_value(), max)? {
+        for item in self.items(map, true, max)? {
             let Some(pair) = item.as_array() else {
                 continue;
             };
@@ -212,6 +284,12 @@ impl<'js> Echo<'_, 'js> {
                 let value = self.get(object, key.clone())?;
                 entries.push((convert::shown(&key), value));
             }
+        }
+        if length == 0
+            && !object.as_value().is_proxy()
+            && let Some(name) = self.words_by("class_name", object.as_value())?
+        {
+            return Ok(Kind::Text(name));
         }
         Ok(Kind::Record(entries, length))
     }
@@ -249,7 +327,7 @@ impl<'js> Echo<'_, 'js> {
 
     /// The beginning of a function's source, which has its name and arguments.
     fn function_line(&self, value: &Value<'js>) -> Result<String, Error> {
-        let text = self.primitive_of_object(value)?;
+        let text = self.text_by("function_text", value)?;
         let line = text.lines().next().unwrap_or_default();
         let shown: String = line.chars().take(100).collect();
         let cut = if shown.len() < text.len() { " …" } else { "" };
@@ -298,8 +376,14 @@ fn length_of(length: f64) -> usize {
 
 /// The value of what is an integer, exactly.
 fn integer_of(value: &Value<'_>) -> Option<i128> {
-    if !value.is_number() && !value.is_big_int() {
+    if !value.is_number() && !value.is_big_int() || is_negative_zero(value) {
         return None;
     }
     convert::integer(value, "").ok()
+}
+
+fn is_negative_zero(value: &Value<'_>) -> bool {
+    value
+        .as_float()
+        .is_some_and(|float| float == 0.0 && float.is_sign_negative())
 }

@@ -94,10 +94,10 @@ pub fn with_event<'js, T>(
     let tid = event.tid.map(Tid::raw);
     if let Some(object) = object.as_object() {
         if tid != known {
-            object.set("tid", tid)?;
+            convert::define(object, "tid", tid)?;
         }
         if let Reason::Breakpoint(hit) = reason {
-            object.set("hits", convert::number(ctx, hit.hits)?)?;
+            convert::define(object, "hits", convert::number(ctx, hit.hits)?)?;
         }
     }
     let result = work(&object);

@@ -252,8 +252,8 @@ pub enum Class {
     Set,
     /// A typed array.
     Indexed,
-    /// Its own text says it all: dates, regular expressions.
-    Textual,
+    Date,
+    RegExp,
     Other,
 }
 
@@ -267,8 +267,10 @@ pub fn class_of(value: &Value<'_>) -> Class {
             Class::Set
         } else if qjs::JS_GetTypedArrayType(raw) >= 0 {
             Class::Indexed
-        } else if qjs::JS_IsDate(raw) || qjs::JS_IsRegExp(raw) {
-            Class::Textual
+        } else if qjs::JS_IsDate(raw) {
+            Class::Date
+        } else if qjs::JS_IsRegExp(raw) {
+            Class::RegExp
         } else {
             Class::Other
         }

@@ -104,7 +104,7 @@ pub fn condition<'js>(
     what: &str,
 ) -> Result<Snippet, Error> {
     if let Some(function) = value.as_function() {
-        let text = call.host.internal_function(call.ctx, "to_text")?;
+        let text = call.host.internal_function(call.ctx, "function_text")?;
         let text = convert::shown(&text.call((function.clone(),))?);
         return Ok(Snippet::function(call.ctx, function.clone(), text));
     }

@@ -13,7 +13,8 @@ pub const NATIVES: &[Entry] = &[
     ("more", more),
     ("help", help),
     ("help_line", help_line),
-    ("nearest", nearest),
+    ("unknown_property", unknown_property),
+    ("reads_only", reads_only),
 ];
 
 fn print<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
@@ -51,17 +52,50 @@ fn help_line<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
     call.text(&help::line(&name))
 }
 
-/// The known name that looks like a mistaken one, or null.
-fn nearest<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
-    let name = convert::string(&call.arg(0), "name")?;
+/// Bytes that a list of all names may take.
+const NAMES_MAX: usize = 120;
+
+/// Throws what a name that is not there deserves: (object, name, the names that are there).
+fn unknown_property<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    let object = convert::string(&call.arg(0), "object")?;
+    let name = convert::string(&call.arg(1), "name")?;
     let mut known = Vec::new();
-    if let Some(array) = call.arg(1).as_array() {
+    if let Some(array) = call.arg(2).as_array() {
         for name in array.iter::<String>() {
             known.push(name?);
         }
     }
-    match near::nearest(&name, known.iter().map(String::as_str)) {
-        Some(near) => call.text(near),
-        None => Ok(call.null()),
+    let hint = match near::nearest(&name, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean {near}"),
+        None => in_short("it has:", &known),
+    };
+    Err(Error::BadProperty {
+        object,
+        name,
+        hint: Some(hint),
+    })
+}
+
+/// As many of the names as fit.
+fn in_short(begin: &str, names: &[String]) -> String {
+    let mut text = begin.to_owned();
+    for name in names {
+        if text.len() + 1 + name.len() > NAMES_MAX {
+            text.push_str(" …");
+            break;
+        }
+        text.push(' ');
+        text.push_str(name);
     }
+    text
+}
+
+/// Throws what a reader deserves that was given a value: (its name, the value).
+fn reads_only<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    let name = convert::string(&call.arg(0), "name")?;
+    let value = convert::describe(&call.arg(1));
+    Err(Error::argument_hint(
+        format!("{name}() reads and takes no value"),
+        format!("state.memory(a).write.{name}({value})"),
+    ))
 }

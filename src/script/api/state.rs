@@ -26,6 +26,7 @@ pub const NATIVES: &[Entry] = &[
     ("place_words", place_words),
     ("symbol_at", symbol_at),
     ("instructions", instructions),
+    ("disassembly", disassembly),
     ("backtrace", backtrace),
     ("stack_area", stack_area),
     ("thread_local", thread_local),
@@ -141,30 +142,42 @@ fn symbol_at<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
     }
 }
 
-/// `n` instructions from an address, or from the pc of a view.
+/// `n` instructions from an address, with their operands.
 fn instructions<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    list_instructions(call, |instruction| {
+        let operands = convert::texts(call.ctx, &instruction.operands)?;
+        let record = instruction_record(call.ctx, instruction)?;
+        Ok(record.with("operands", operands)?.finish())
+    })
+}
+
+/// The same as rows to read.
+fn disassembly<'js>(call: &Call<'_, 'js>) -> Answer<'js> {
+    list_instructions(call, |instruction| {
+        let symbol = symbol_words_at(call, instruction.addr)?;
+        let record = instruction_record(call.ctx, instruction)?;
+        Ok(record.text_or_null("symbol", symbol.as_deref())?.finish())
+    })
+}
+
+fn list_instructions<'js>(
+    call: &Call<'_, 'js>,
+    convert: impl Fn(&Instruction) -> Answer<'js>,
+) -> Answer<'js> {
     let count = convert::count_or(&call.arg(1), "disasm", 1, 1, DISASM_MAX)?;
     let addr = VirtAddr::new(convert::unsigned(&call.arg(0), "disasm")?);
     let list = call.host.ask(|session| session.instructions(addr, count))?;
-    convert::array(call.ctx, &list, |instruction| {
-        let symbol = symbol_words_at(call, instruction.addr)?;
-        instruction_record(call.ctx, instruction, symbol.as_deref())
-    })
+    convert::array(call.ctx, &list, convert)
 }
 
 fn instruction_record<'js>(
     ctx: &Ctx<'js>,
     instruction: &Instruction,
-    symbol: Option<&str>,
-) -> Answer<'js> {
-    let operands = convert::texts(ctx, &instruction.operands)?;
-    Ok(Record::new(ctx)?
+) -> Result<Record<'js>, Error> {
+    Record::new(ctx)?
         .address("addr", instruction.addr)?
         .text("bytes", &hex_text(&instruction.bytes))?
-        .text("text", &instruction.text)?
-        .text_or_null("symbol", symbol)?
-        .with("operands", operands)?
-        .finish())
+        .text("text", &instruction.text)
 }
 
 fn backtrace<'js>(call: &Call<'_, 'js>) -> Answer<'js> {

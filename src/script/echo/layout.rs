@@ -88,6 +88,9 @@ impl<'js> Echo<'_, 'js> {
                 continue;
             }
             match self.kind(item, ITEMS_INLINE)? {
+                Kind::List(inner, _) if inner.is_empty() => {
+                    lines.push(["[]"]);
+                }
                 Kind::List(inner, length) => {
                     let cells = inner.iter().map(|item| self.cell(item));
                     let mut cells = cells.collect::<Result<Vec<_>, _>>()?;
@@ -155,7 +158,7 @@ impl<'js> Echo<'_, 'js> {
         if !value.is_object() {
             *into += &match integer_of(value) {
                 Some(integer) => hex::cell_integer(integer),
-                None => self.primitive(value)?,
+                None => self.scalar(value)?,
             };
             return Ok(());
         }

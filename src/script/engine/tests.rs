@@ -73,7 +73,14 @@ fn other_values_are_shown_tersely() {
         ("Symbol('q')", "Symbol(q)"),
         ("x => x + 1", "x => x + 1"),
         ("new TypeError('t')", "TypeError: t"),
-        ("Promise.resolve(1)", "Promise"),
+        ("Promise.resolve(1)", "Promise fulfilled 1"),
+        ("Promise.resolve([1, 'x'])", "Promise fulfilled [1, 'x']"),
+        ("new Promise(() => 1)", "Promise pending"),
+        ("-0", "-0"),
+        ("[-0, 0]", "-0\t0"),
+        ("print(-0)", "0"),
+        ("[[]]", "[]"),
+        ("[[], [1]]", "[]\n1"),
         ("print('a', 1, [1, 2], 65536)", "a\t1\t1\t2\t65536"),
         ("console.log()", ""),
         ("({a: 'x\\ty'})", "a\tx\\ty"),
@@ -81,6 +88,34 @@ fn other_values_are_shown_tersely() {
         ("['\\udcff']", "\\xff"),
         ("'\\x1b[1m=1 ok'", "\\x1b[1m=1 ok"),
         ("'=1 ok none'", "\\=1 ok none"),
+    ]);
+}
+
+#[test]
+fn objects_say_what_they_are() {
+    check(&[
+        ("this", "globalThis"),
+        ("globalThis", "globalThis"),
+        ("x = 1; y = 2; this", "globalThis\tx y"),
+        ("[Math, JSON]", "Math\nJSON"),
+        ("new ArrayBuffer(4)", "ArrayBuffer(4)"),
+        ("new WeakMap", "WeakMap"),
+        ("new Number(5)", "5"),
+        ("Object('s')", "s"),
+        ("Object(1n)", "1"),
+        ("({toString() { return 'hey' }})", "hey"),
+        (
+            "class P { x = 1; toString() { return `P${this.x}` } }; new P",
+            "P1",
+        ),
+        ("[new P]", "P1"),
+        ("class Q {}; new Q", "Q {}"),
+        ("class R { x = 1 }; new R", "x\t1"),
+        ("Object.create(null)", "{}"),
+        (
+            "({a: new Q, b: /x/gi, c: new Date(0).getTime()})",
+            "a\tQ {}\nb\t/x/gi\nc\t0",
+        ),
     ]);
 }
 
@@ -143,7 +178,7 @@ fn errors_say_where_in_the_agents_own_text() {
         ),
         (
             "Promise.reject(new Error('lost'))",
-            "Promise\nerror\texception\tError: lost at 1:20",
+            "Promise rejected\nerror\texception\tError: lost at 1:20",
         ),
     ]);
 }

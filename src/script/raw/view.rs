@@ -114,6 +114,10 @@ impl ViewClass {
             let source = Rc::clone(source);
             let view = Box::into_raw(Box::new(View { source, children }));
             qjs::JS_SetOpaque(object.as_raw(), view.cast());
+            // With that its prototype cannot be changed either.
+            if qjs::JS_PreventExtensions(raw_ctx, object.as_raw()) < 0 {
+                return Err(Error::Thrown);
+            }
             Ok(object)
         }
     }
