@@ -37,7 +37,11 @@ fn answer<'js>(call: &Call<'_, 'js>, event: &StopEvent) -> Answer<'js> {
 fn finished<'js>(call: &Call<'_, 'js>, finished: &Finished) -> Answer<'js> {
     let event = answer(call, &finished.event)?;
     if let (Some(event), Some(summary)) = (event.as_object(), &finished.summary) {
-        convert::define(event, "summary", events::summary(call.ctx, call.host, summary)?)?;
+        convert::define(
+            event,
+            "summary",
+            events::summary(call.ctx, call.host, summary)?,
+        )?;
     }
     Ok(event)
 }
