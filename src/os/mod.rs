@@ -13,5 +13,6 @@ pub mod signals;
 pub mod spawn;
 pub mod stdio;
 pub mod terminal;
+pub mod tick;
 pub mod vm;
 pub mod wait;

@@ -56,6 +56,21 @@ fn wait(which: libc::pid_t, flags: i32) -> io::Result<Option<(Tid, Status)>> {
     }
 }
 
+/// Blocks until this tracee has something to report; None when a signal came first, as a `Ticker` sends.
+pub fn block(tid: Tid) -> io::Result<Option<Status>> {
+    let mut raw = 0;
+    // SAFETY: the status pointer is a live local.
+    let found = unsafe { libc::waitpid(tid.raw(), &raw mut raw, libc::__WALL) };
+    if found == tid.raw() {
+        return Ok(Some(decode(raw)));
+    }
+    let error = io::Error::last_os_error();
+    match error.kind() {
+        io::ErrorKind::Interrupted => Ok(None),
+        _ => Err(error),
+    }
+}
+
 /// Lets another thread of this CPU run: with tracer and tracee on one CPU this is the cheapest wait.
 pub fn yield_now() {
     // SAFETY: takes nothing, cannot fail on Linux (sched_yield(2)).

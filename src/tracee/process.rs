@@ -15,10 +15,12 @@ use crate::base::signal::Signal;
 use crate::os::proc::{self, Facts};
 use crate::os::process::{self, Affinity};
 use crate::os::ptrace::{self, OnTracerExit};
+use crate::os::tick::Ticker;
 use crate::os::vm::Memory;
 use crate::os::wait::{self, Status};
 use std::collections::{BTreeSet, VecDeque};
 use std::marker::PhantomData;
+use std::time::Duration;
 
 #[derive(Debug)]
 pub(super) struct Process {
@@ -49,9 +51,14 @@ pub(super) struct Process {
     _not_send: PhantomData<*const ()>,
 }
 
+/// While a thread is stepped, flags and deadlines are looked at so often at least.
+const TICK: Duration = Duration::from_millis(10);
+
 /// Before a thread and its tracer were put on one processor.
 #[derive(Debug)]
 struct Pinned {
+    /// Bounds every blocking wait for the thread.
+    _ticker: Ticker,
     here: Affinity,
     tracer: Affinity,
     tracee: Affinity,
@@ -219,6 +226,18 @@ impl Process {
         thread.state = ThreadState::Stopped;
         thread.in_delivery = true;
         thread.group_stopped = false;
+        let from = thread.set_off_from;
+        if intent == Intent::Step && !stray && self.slots.is_empty() {
+            let pc = match self.threads.registers(tid) {
+                Ok(registers) => registers.pc(),
+                Err(Error::TraceeGone { .. }) => return Ok(Happening::Nothing),
+                Err(error) => return Err(error),
+            };
+            if from.is_some_and(|from| trap::must_be_step(from, pc)) {
+                let causes = Causes::step();
+                return Ok(Happening::Stop(Stop { tid, causes }));
+            }
+        }
         let Some(info) = gone_is_none(ptrace::siginfo(tid), "reading the siginfo of", tid)? else {
             return Ok(Happening::Nothing);
         };
@@ -401,6 +420,7 @@ impl Process {
         }
         let asked = || {
             let pinned = Pinned {
+                _ticker: Ticker::start(TICK)?,
                 here: Affinity::here()?,
                 tracer: Affinity::of(THIS_THREAD)?,
                 tracee: Affinity::of(tid)?,
@@ -413,6 +433,11 @@ impl Process {
             Ok(pinned)
         };
         self.pinned = asked().ok();
+    }
+
+    /// Whether a blocking wait is bounded, and the fastest way to wait.
+    pub(super) fn is_pinned(&self) -> bool {
+        self.pinned.is_some()
     }
 
     /// Gives the processors back, to whoever still has what `pin` gave it.

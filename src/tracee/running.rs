@@ -295,9 +295,12 @@ impl Running {
         if let Some(early) = self.process.take_early() {
             return Ok(Ok(early));
         }
-        // A thread that is stepped shares this processor: it cannot have stopped before it was let run.
-        if matches!(self.mode, Mode::Step(_)) {
-            wait::yield_now();
+        // A thread that is stepped on this processor: to block is to let it run, and the tick bounds that.
+        if let Mode::Step(tid) = self.mode
+            && self.process.is_pinned()
+            && let Ok(Some(status)) = wait::block(tid)
+        {
+            return Ok(Ok((tid, status)));
         }
         for _ in 0..YIELDS {
             if let Some(next) = self.reap()? {

@@ -27,6 +27,8 @@ pub(super) struct Thread {
     pub(super) in_delivery: bool,
     /// Its process is stopped by this kind of signal: it must not run until SIGCONT.
     pub(super) group_stopped: bool,
+    /// Where it was when it set off, if that is known.
+    pub(super) set_off_from: Option<VirtAddr>,
     registers: Option<Registers>,
 }
 
@@ -88,6 +90,7 @@ impl Threads {
                 stray_trap: false,
                 in_delivery: false,
                 group_stopped: false,
+                set_off_from: None,
                 registers: None,
             },
         );
@@ -162,6 +165,7 @@ impl Thread {
     /// It is about to move: what was read of it is stale.
     pub(super) fn start(&mut self, state: ThreadState) {
         self.state = state;
+        self.set_off_from = self.registers.as_ref().map(Registers::pc);
         self.registers = None;
     }
 

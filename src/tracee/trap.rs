@@ -31,6 +31,15 @@ pub(super) enum Trap {
     Own,
 }
 
+/// Whether a thread that was single-stepped from `from` and trapped at `pc` has done its step for certain,
+/// so that nobody has to ask the kernel why it trapped. A SIGTRAP that somebody sent comes before the
+/// instruction is executed; an int3, an int 3, an icebp and a system call leave the pc one or two bytes
+/// further on: all of these have to be asked about.
+pub(super) fn must_be_step(from: VirtAddr, pc: VirtAddr) -> bool {
+    const LONGEST_IN_DOUBT: u64 = 2;
+    pc.raw().wrapping_sub(from.raw()) > LONGEST_IN_DOUBT
+}
+
 /// Does this trap need the pc to be told apart?
 pub(super) const fn needs_pc(code: i32) -> bool {
     code == SI_KERNEL
@@ -82,6 +91,16 @@ mod tests {
         assert_eq!(run(TRAP_TRACE, true), Trap::Slot);
         let step = classify(TRAP_TRACE, Intent::Step, None, false, true);
         assert_eq!(step, Trap::Step);
+    }
+
+    #[test]
+    fn short_moves_are_in_doubt() {
+        let moved = |from: u64, to: u64| must_be_step(VirtAddr::new(from), VirtAddr::new(to));
+        assert!(!moved(0x1000, 0x1000), "sent before the instruction");
+        assert!(!moved(0x1000, 0x1001), "int3");
+        assert!(!moved(0x1000, 0x1002), "syscall, int 3");
+        assert!(moved(0x1000, 0x1003));
+        assert!(moved(0x1000, 0x0fff), "a jump back");
     }
 
     #[test]
